@@ -1,0 +1,95 @@
+"""Floor 0: canonical JSON (RFC 8785), the one form that is ever hashed.
+
+Integers beyond 2^53 have no exact place in it; whoever writes a nanosecond time or an inode
+number writes a string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rfc8785
+
+from muniment.digest import Digest, sha256
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+
+class NotJson(ValueError):
+    """Bytes that are not strict JSON, or a value that has no canonical form."""
+
+
+def canonical(value: Json) -> bytes:
+    """The canonical bytes of a JSON value.
+
+    >>> canonical({"b": 1, "a": [True, None]})
+    b'{"a":[true,null],"b":1}'
+    """
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
+        raise NotJson(str(error)) from error
+
+
+def canonical_digest(value: Json) -> Digest:
+    """The digest of a value's canonical bytes.
+
+    >>> canonical_digest({}).short
+    '44136fa355b3'
+    """
+    return sha256(canonical(value))
+
+
+def read_json(data: bytes | str) -> Any:
+    """Read strict JSON: no doubled keys, no NaN, no lone surrogates, nothing too deep.
+
+    >>> read_json(b'{"a": 1}')
+    {'a': 1}
+    >>> read_json(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    muniment.canonical.NotJson: the key "a" stands twice
+    """
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except NotJson:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotJson(str(error)) from error
+    if "\\u" in text:
+        _no_lone_surrogate(value)
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise NotJson(f'the key "{key}" stands twice')
+            seen.add(key)
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise NotJson(f"{name} is not a JSON number")
+
+
+def _no_lone_surrogate(value: Any) -> None:
+    """JSON escapes can spell a surrogate that no UTF-8 text can hold."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            try:
+                item.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise NotJson("a lone surrogate stands in a string") from error
+        elif isinstance(item, dict):
+            todo.extend(item.keys())
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
