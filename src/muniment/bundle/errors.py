@@ -1,0 +1,45 @@
+"""Floor 2, `bundle`: what can be wrong with bytes that say they are a snapshot."""
+
+from __future__ import annotations
+
+from muniment.errors import NotVerified
+
+
+class BadBundle(NotVerified):
+    """The tar.gz itself is damaged, cut short, or holds what a snapshot never holds."""
+
+    code = "BUNDLE_REFUSED"
+    what = "The snapshot's archive was refused."
+    guidance = "Nothing was written. Fetch it again; if it is refused again, use another snapshot."
+
+
+class BadManifest(NotVerified):
+    """`manifest.json` is missing, not readable, or not a manifest."""
+
+    code = "MANIFEST_REFUSED"
+    what = "The snapshot's manifest was refused."
+    guidance = "Nothing was written. A snapshot without a sound manifest can not be verified; use another one."
+
+
+class ContentsDiffer(NotVerified):
+    """The files of a snapshot are not those that its manifest lists."""
+
+    code = "CONTENTS_DIFFER"
+    what = "The snapshot's files are not those of its manifest: {bad} bad, {missing} missing, {extra} extra."
+    guidance = "Nothing was written. Fetch it again; if it differs again, use another snapshot."
+
+
+class BadIndex(NotVerified):
+    """The list of a snapshot's extents is damaged or impossible."""
+
+    code = "INDEX_REFUSED"
+    what = "The snapshot's index was refused."
+    guidance = "Fetch it again; if it is refused again, run `muniment vault fsck`."
+
+
+class BadExtent(NotVerified):
+    """A stored piece is not what its id, length and checksum say, or can not stand between others."""
+
+    code = "EXTENT_REFUSED"
+    what = "A stored piece of a snapshot was refused."
+    guidance = "It was not kept. Run the backup again; `muniment vault fsck` finds damage in the vault."
