@@ -27,7 +27,13 @@ class Moved:
 
 
 def move_verified(
-    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured
+    source: Root,
+    source_rel: RelPath,
+    target: Root,
+    target_rel: RelPath,
+    measured: Measured,
+    *,
+    aside: str | None = None,
 ) -> Moved:
     """Move a measured file or folder to a free name.
 
