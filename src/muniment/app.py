@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from platformdirs import user_config_dir
 
 from muniment.faces.cli.main import run
 from muniment.faces.house import Note
@@ -40,6 +37,8 @@ class House:
 
     def settings(self) -> Settings:
         """All declared settings over environment and user file."""
+        from platformdirs import user_config_dir
+
         layers = [environment_layer(DECLARED, self._environment)]
         path = Path(user_config_dir("muniment")) / "config.toml"
         table = read_toml(path)
@@ -50,6 +49,8 @@ class House:
 
 def read_toml(path: Path) -> dict[str, object] | None:
     """A settings file; None when there is none."""
+    import tomllib
+
     try:
         # not to wait for a writer when somebody put a pipe there
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
