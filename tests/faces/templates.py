@@ -105,9 +105,8 @@ def placeholders(template: str) -> list[str]:
     found = []
     for _, name, spec, conversion in Formatter().parse(template):
         if name is not None:
-            found.append(
-                "{" + name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
-            )
+            how = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            found.append("{" + name + how + "}")
     return sorted(found)
 
 

@@ -41,9 +41,11 @@ def read(language: Language, room: str) -> Catalog | None:
 def entries(catalogue: Catalog) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     for message in catalogue:
         if message.id:
-            ids = message.id if isinstance(message.id, tuple) else (message.id,)
-            texts = message.string if isinstance(message.string, tuple) else (message.string,)
-            yield tuple(ids), tuple(str(text) for text in texts)
+            yield _all(message.id), _all(message.string)
+
+
+def _all(texts: object) -> tuple[str, ...]:
+    return tuple(str(text) for text in texts) if isinstance(texts, list | tuple) else (str(texts),)
 
 
 EVERY_ROOM = [(language, room) for language in TRANSLATED for room in ROOMS]
@@ -86,18 +88,16 @@ def test_every_template_is_a_literal() -> None:
 def test_nothing_is_missing(language: Language, room: str) -> None:
     catalogue = read(language, room)
     known = dict(entries(catalogue)) if catalogue is not None else {}
-    missing = {
-        key(one): one.place for one in SENTENCES if one.room == room and not all(known.get(key(one), ("",)))
-    }
-    listed = "\n".join(
-        f"#: {place}\n"
-        + "".join(f"{name} {_quoted(text)}\n" for name, text in zip(_NAMES, ids, strict=False))
-        for ids, place in missing.items()
-    )
+    said = [one for one in SENTENCES if one.room == room]
+    missing = {key(one): one.place for one in said if not all(known.get(key(one), ("",)))}
+    listed = "".join(_entry(ids, place) for ids, place in missing.items())
     assert not missing, f"{language.locale}/{room}.po lacks {len(missing)}:\n{listed}"
 
 
-_NAMES = ("msgid", "msgid_plural")
+def _entry(ids: tuple[str, ...], place: str) -> str:
+    names = ("msgid", "msgid_plural")
+    lines = [f"{name} {_quoted(text)}" for name, text in zip(names, ids, strict=False)]
+    return "\n".join([f"#: {place}", *lines, 'msgstr ""' if len(ids) == 1 else 'msgstr[0] ""']) + "\n\n"
 
 
 def _quoted(text: str) -> str:

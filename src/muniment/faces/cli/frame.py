@@ -171,7 +171,11 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and refuse what is left over (called by click)."""
         ctx.allow_extra_args = True
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # the parser does not always say where it was
+            raise
         if rest and not isinstance(self, Group) and not ctx.resilient_parsing:
             raise wrong(
                 say_count(

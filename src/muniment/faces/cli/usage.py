@@ -76,7 +76,7 @@ def near(finding: Message, wrote: str, known: Iterable[str]) -> Message:
     """A finding, with the known names that look like what was written."""
     from difflib import get_close_matches
 
-    close = get_close_matches(wrote, list(known), n=3, cutoff=0.65)
+    close = get_close_matches(wrote, list(known), n=3, cutoff=0.7)
     if not close:
         return finding
     return say("{finding}; did you mean {names}?", finding=finding, names=tuple(close))
