@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,13 +30,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def process(
-    command: list[str | bytes], home: Path, stdout: IO[bytes] | int = subprocess.PIPE, **more: str
+    command: Sequence[str | bytes],
+    home: Path,
+    more: Mapping[str, str] | None = None,
+    out: IO[bytes] | int = subprocess.PIPE,
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         command,
-        env=environment(home, **more),
+        env=environment(home, **(more or {})),
         stdin=subprocess.DEVNULL,
-        stdout=stdout,
+        stdout=out,
         stderr=subprocess.PIPE,
         timeout=60,
         check=False,
@@ -47,7 +50,7 @@ def test_the_real_program_speaks(tmp_path: Path) -> None:
     done = process([*REAL, "--help"], tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"Usage: muniment ")
-    chinese = process([*REAL, "--help"], tmp_path, LANG="zh_CN.UTF-8")
+    chinese = process([*REAL, "--help"], tmp_path, {"LANG": "zh_CN.UTF-8"})
     assert chinese.stdout.decode().startswith("用法：muniment ")
 
 
@@ -63,11 +66,11 @@ def test_settings_come_from_the_user_s_file(tmp_path: Path) -> None:
         done = process([*REAL, "settings", "--json"], tmp_path)
         told = json.loads(done.stdout)
         assert done.returncode == told["exit_code"] == 2
-        assert told["error"] == (code or "BAD_SETTINGS_FILE")
+        assert told["error"] == code
         assert told["where"] == str(file)
     file.unlink()
     os.mkfifo(file)
-    assert json.loads(process([*REAL, "settings", "--json"], tmp_path).stdout)["error"] == "BAD_SETTINGS_FILE"
+    assert json.loads(process([*REAL, "settings", "--json"], tmp_path).stdout)["error"] == unreadable
 
 
 def test_a_hook_goes_its_own_way_and_loads_nothing(tmp_path: Path) -> None:
@@ -114,14 +117,14 @@ def test_a_failure_keeps_its_exit_code_though_nobody_reads(tmp_path: Path) -> No
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as gone:
-        done = process([*TESTED, "found", "--json"], tmp_path, stdout=gone)
+        done = process([*TESTED, "found", "--json"], tmp_path, out=gone)
     assert done.returncode == 4
     assert b"NOT_VERIFIED" in done.stderr and b"Exception ignored" not in done.stderr
 
 
 def test_a_full_disk_behind_standard_output_is_said(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = process([*TESTED, "echo", "a"], tmp_path, stdout=full)
+        done = process([*TESTED, "echo", "a"], tmp_path, out=full)
     assert done.returncode == 1
     assert b"no space is left on the device (ENOSPC)" in done.stderr
     assert b"Exception ignored" not in done.stderr
@@ -157,19 +160,19 @@ def test_a_terminal_that_knows_only_ascii_gets_an_answer(tmp_path: Path, languag
         "归档é😀",
         b"\xff",
     ]
-    done = process(words, tmp_path, **ascii_only)
+    done = process(words, tmp_path, ascii_only)
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).isascii()
-    as_object = process([*words[:4], "--json", *words[4:]], tmp_path, **ascii_only)
+    as_object = process([*words, "--json", "--", *names], tmp_path, ascii_only)
     assert as_object.stdout.isascii()
     assert json.loads(as_object.stdout)["texts"] == ["归档é😀", "\\xff"]
-    refused = process([*TESTED, b"\xff\xe9", "--lang", language, "--json"], tmp_path, **ascii_only)
+    refused = process([*TESTED, b"\xff\xe9", "--lang", language, "--json"], tmp_path, ascii_only)
     assert json.loads(refused.stdout)["exit_code"] == refused.returncode == 2
 
 
 def test_the_c_locale_gets_an_answer(tmp_path: Path) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = process([*TESTED, "echo", "--json", "归档", b"\xff"], tmp_path, **plain)
+    done = process([*TESTED, "echo", "--json", "归档", b"\xff"], tmp_path, plain)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["texts"][1] == "\\xff"
 
@@ -182,14 +185,6 @@ def test_closed_streams_are_no_reason_to_crash(tmp_path: Path, closed: str) -> N
     assert b"Traceback" not in done.stderr
 
 
-def test_no_more_memory_is_one_error(tmp_path: Path) -> None:
-    """An argument list as long as the system allows is refused without a word about it in full."""
-    long = "x" * 100_000
-    done = process([*TESTED, long], tmp_path)
-    assert done.returncode == 2
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 200_000  # KiB
-
-
 def test_the_shell_s_completion_script_works_in_a_real_bash(tmp_path: Path) -> None:
     program = tmp_path / "muniment"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m muniment "$@"\n')
@@ -198,5 +193,5 @@ def test_the_shell_s_completion_script_works_in_a_real_bash(tmp_path: Path) -> N
         'eval "$(muniment completion bash)"; COMP_WORDS=(muniment sett); COMP_CWORD=1; '
         '_muniment_completion muniment; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    done = process(["bash", "-c", script], tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = process(["bash", "-c", script], tmp_path, {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert (done.stdout, done.stderr) == (b"settings\n", b"")
