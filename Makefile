@@ -48,7 +48,7 @@ bench: $(VENV)/.package
 	@$(BIN)/python benchmarks/startup.py
 
 docs: $(VENV)/.dev
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
