@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.docs.tables import REFERENCE
+
+from muniment.canonical import Json
+from muniment.clock import system_clock
+from muniment.digest import sha256
+from muniment.disk.root import Root
+from muniment.evidence import Kind, Row, Table
+from muniment.path import RelPath
+from muniment.record.event import Draft
+from muniment.record.ledger import Ledger
+from muniment.record.state import open_workspace
+from muniment.record.verify import verify
 
 ZEROS = "0" * 64
 
@@ -170,3 +182,112 @@ def test_a_changed_evidence_table_is_named(checker: Path, tmp_path: Path) -> Non
     table.write_bytes(table.read_bytes().replace(b"file", b"filf"))
     code, said = run(checker, room)
     assert code == 4 and f"evidence/{table.name}" in said
+
+
+# The same, on ledgers that the program itself wrote: page and program must agree.
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    """A workspace's root."""
+    (tmp_path / "workspace").mkdir()
+    with Root.open(str(tmp_path / "workspace")) as opened:
+        yield opened
+
+
+def ledger_of(root: Root, segment_bytes: int = 1500) -> Ledger:
+    """A ledger of small segments in that workspace, with a table kept beside it."""
+    workspace = open_workspace(root, clock=system_clock)
+    table = Table.of([Row("", Kind.DIRECTORY), Row("caf\u00e9 \udcff\\", Kind.FILE, 2, sha256(b"hi"))])
+    workspace.tables.keep(table)
+    return Ledger(
+        root,
+        RelPath.parse(".muniment/ledger"),
+        clock=system_clock,
+        actor="test",
+        segment_bytes=segment_bytes,
+    )
+
+
+SPECIAL: dict[str, Json] = {"nested": {"z": [1, None, True], "a": {}}, "name": '\u4e16\U0001f9f5"\\\x1f\x7f'}
+"""Evidence with what JSON spells in a special way."""
+
+
+def fill(ledger: Ledger, count: int = 9) -> None:
+    """So many events more."""
+    for number in range(count):
+        ledger.append(Draft("test.happened", f"arc_{number}", {**SPECIAL, "count": number}))
+
+
+def segments(root: Root) -> list[Path]:
+    """The segments as files."""
+    return sorted((Path(root.path) / ".muniment" / "ledger").glob("*.jsonl"))
+
+
+def test_checker_and_program_agree_on_a_sound_ledger(checker: Path, root: Root) -> None:
+    ledger = ledger_of(root)
+    fill(ledger)
+    assert len(segments(root)) > 2
+    verdict = verify(ledger)
+    assert verdict.whole and verdict.events == 9
+    code, said = run(checker, Path(root.path) / ".muniment")
+    assert (code, said) == (0, f"9 records, head {verdict.head}\n")
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", bytes(600)], ids=["cut", "begun", "NUL"])
+def test_they_agree_after_a_repair(checker: Path, root: Root, torn: bytes) -> None:
+    ledger = ledger_of(root)
+    fill(ledger)
+    last = segments(root)[-1]
+    last.write_bytes((last.read_bytes()[:-30] if not torn else last.read_bytes()) + torn)
+    assert run(checker, Path(root.path) / ".muniment")[0] == 4
+    assert not verify(ledger).whole
+    fill(ledger, 1)
+    assert verify(ledger).whole and verify(ledger).repaired == 1
+    assert run(checker, Path(root.path) / ".muniment")[0] == 0
+
+
+def test_they_agree_on_a_segment_after_damage(checker: Path, root: Root) -> None:
+    ledger = ledger_of(root, 1 << 20)
+    fill(ledger, 4)
+    (only,) = segments(root)
+    lines = only.read_bytes().splitlines(keepends=True)
+    only.write_bytes(b"".join([*lines[:2], lines[2].replace(b"test", b"tost"), lines[3]]))
+    fill(ledger, 2)
+    assert len(segments(root)) == 2
+    verdict = verify(ledger)
+    assert not verdict.whole and verdict.named_damage == 1
+    code, said = run(checker, Path(root.path) / ".muniment")
+    assert code == 4
+    assert said.splitlines()[0].startswith("000001.jsonl line 3: not a whole record")
+    assert "000002.jsonl line 1: a new chain begins after damage" in said
+    assert said.splitlines()[-1].endswith(verdict.head)
+
+
+def test_they_agree_on_damage_of_any_kind(checker: Path, root: Root) -> None:
+    """Sixty ledgers, each harmed at random places: where one finds fault, so does the other."""
+    ledger = ledger_of(root)
+    fill(ledger)
+    sound = {path: path.read_bytes() for path in segments(root)}
+    chance = random.Random(20261130)
+    for turn in range(60):
+        path = chance.choice(list(sound))
+        content = bytearray(sound[path])
+        at = chance.randrange(len(content))
+        length = chance.choice([1, 1, 7, 200])
+        match turn % 5:
+            case 0:
+                content[at] ^= 1 << chance.randrange(8)
+            case 1:
+                del content[at : at + length]
+            case 2:
+                content[at:at] = content[at : at + length]
+            case 3:
+                content[at:at] = bytes(length)
+            case _:
+                del content[at:]
+        path.write_bytes(content)
+        found = verify(ledger)
+        code, said = run(checker, Path(root.path) / ".muniment")
+        assert (code == 0) == found.whole, f"{turn}: {said}\n{found}"
+        path.write_bytes(sound[path])
