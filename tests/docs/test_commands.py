@@ -14,9 +14,11 @@ PAGE = (REFERENCE / "cli.md").read_text("utf-8")
 COMMON = "What holds for all of them"
 
 
-def commands(
-    group: click.Group, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+Words = tuple[str, ...]
+"""The words after `muniment` that call a command."""
+
+
+def commands(group: click.Group, path: Words = ()) -> Iterator[tuple[Words, click.Command]]:
     """Every command with the words that call it; a group counts when it takes something itself."""
     context = click.Context(group, info_name="muniment")
     for name in group.list_commands(context):
