@@ -149,7 +149,7 @@ def test_ctrl_c_is_said_and_gives_130(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh-CN"])
 def test_a_terminal_that_knows_only_ascii_gets_an_answer(tmp_path: Path, language: str) -> None:
-    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ascii_only = {"PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0"}
     words = [*TESTED, "echo", "--lang", language, "--note", "归档"]
     names: list[str | bytes] = ["--", "归档é😀", b"\xff"]
     done = process([*words, *names], tmp_path, ascii_only)
