@@ -46,15 +46,15 @@ def _check_one(
     try:
         found = measure(workspace.root, place, cold=True).table
     except NotThere:
-        return Checked(entry, Standing.MISSING, differs=place.posix)
+        return Checked(entry, Standing.MISSING, place, differs=place.posix)
     except MunimentError as error:
-        return Checked(entry, Standing.CHANGED, differs=str(error))
+        return Checked(entry, Standing.CHANGED, place, differs=str(error))
     digest = found.digest
     if digest == entry.tree:
-        return Checked(entry, Standing.INTACT, digest)
+        return Checked(entry, Standing.INTACT, place, digest)
     if not entry.sealed and (entry.track is Track.PLAN or _may_be_edited(entry, mutable)):
-        return Checked(entry, Standing.EDITED, digest)
-    return Checked(entry, Standing.CHANGED, digest, _first_difference(workspace, entry, found))
+        return Checked(entry, Standing.EDITED, place, digest)
+    return Checked(entry, Standing.CHANGED, place, digest, _first_difference(workspace, entry, found))
 
 
 def _may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:
