@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from muniment.errors import NotVerified
+from muniment.path import printable
+
+SHOWN = 1000
+"""So many paths are named one by one; the numbers always count all."""
 
 
 class BadBundle(NotVerified):
@@ -22,11 +28,21 @@ class BadManifest(NotVerified):
 
 
 class ContentsDiffer(NotVerified):
-    """The files of a snapshot are not those that its manifest lists."""
+    """The files of a snapshot are not those that its manifest lists.
+
+    `bad`, `missing` and `extra` name the first of them, as a person may read them.
+    """
 
     code = "CONTENTS_DIFFER"
     what = "The snapshot's files are not those of its manifest: {bad} bad, {missing} missing, {extra} extra."
     guidance = "Nothing was written. Fetch it again; if it differs again, use another snapshot."
+
+    def __init__(self, bad: Sequence[str], missing: Sequence[str], extra: Sequence[str]) -> None:
+        self.bad = tuple(printable(path) for path in bad[:SHOWN])
+        self.missing = tuple(printable(path) for path in missing[:SHOWN])
+        self.extra = tuple(printable(path) for path in extra[:SHOWN])
+        first = (*self.bad, *self.missing, *self.extra)[0]
+        super().__init__(where=first, bad=len(bad), missing=len(missing), extra=len(extra))
 
 
 class BadIndex(NotVerified):
@@ -43,3 +59,11 @@ class BadExtent(NotVerified):
     code = "EXTENT_REFUSED"
     what = "A stored piece of a snapshot was refused."
     guidance = "It was not kept. Run the backup again; `muniment vault fsck` finds damage in the vault."
+
+
+class OutsideLink(NotVerified):
+    """A link of a snapshot points out of its own section."""
+
+    code = "OUTSIDE_LINK"
+    what = "A link in the snapshot points outside: {target}"
+    guidance = "Nothing was written. If it was kept on purpose, fetch it with the outside links allowed."
