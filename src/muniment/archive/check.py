@@ -30,7 +30,7 @@ def find_entry(workspace: Workspace, reference: str) -> Entry:
     raise UnknownReference(where=reference)
 
 
-def check(workspace: Workspace, chosen: Sequence[Entry], mutable: Sequence[str] = ()) -> list[Checked]:
+def check(workspace: Workspace, chosen: Sequence[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
     """Read each deliverable again and compare it with its record.
 
     One that was moved since, by any room, is looked for where the ledger says it lies now.
@@ -40,7 +40,7 @@ def check(workspace: Workspace, chosen: Sequence[Entry], mutable: Sequence[str] 
 
 
 def _check_one(
-    workspace: Workspace, entry: Entry, recorded: Sequence[Move], mutable: Sequence[str]
+    workspace: Workspace, entry: Entry, recorded: Sequence[Move], mutable: tuple[str, ...]
 ) -> Checked:
     place = present_place(recorded, entry.path, after=entry.event_id)
     try:
@@ -57,7 +57,7 @@ def _check_one(
     return Checked(entry, Standing.CHANGED, digest, _first_difference(workspace, entry, found))
 
 
-def _may_be_edited(entry: Entry, mutable: Sequence[str]) -> bool:
+def _may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(entry.path.name, pattern) for pattern in mutable)
 
 
