@@ -30,7 +30,7 @@ class NotJson(ValueError):
 
 
 def canonical(value: Json) -> bytes:
-    """The canonical bytes of a JSON value.
+    """The canonical bytes of a JSON value; `NotJson` when it has none that are read back as it was.
 
     >>> canonical({"b": 1, "a": [True, None]})
     b'{"a":[true,null],"b":1}'
@@ -38,7 +38,11 @@ def canonical(value: Json) -> bytes:
     try:
         if _is_plain(value):
             return _encode(value).encode("utf-8")
-        return rfc8785.dumps(value)
+        data = rfc8785.dumps(value)
+        # A fraction without one, such as 2.0**60, is written as an integer that is read as one.
+        if not _is_exact(value):
+            raise ValueError
+        return data
     except (ValueError, RecursionError) as error:
         # Nothing of the value itself stands in the text: it may be what no text can hold.
         raise NotJson(f"it has no canonical form ({type(error).__name__})") from error
@@ -65,6 +69,21 @@ def _is_plain(value: Json) -> bool:
             todo.extend(item)
         else:
             return False
+    return True
+
+
+def _is_exact(value: Json) -> bool:
+    """Whether every fraction is read back as what it was."""
+    todo: list[Any] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, float):
+            if _EXACT < abs(item) < 1e21:
+                return False
+        elif isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
     return True
 
 
