@@ -12,6 +12,7 @@ from muniment.disk.errors import NotThere
 from muniment.disk.tree import measure
 from muniment.errors import MunimentError
 from muniment.evidence import Table, compare
+from muniment.path import RelPath
 from muniment.record.errors import StateDamaged
 from muniment.record.locate import Move, moves, present_place
 from muniment.record.state import Workspace
@@ -37,6 +38,11 @@ def check(workspace: Workspace, chosen: Sequence[Entry], mutable: tuple[str, ...
     """
     recorded = list(moves(workspace.ledger))
     return [_check_one(workspace, entry, recorded, mutable) for entry in chosen]
+
+
+def place_of(workspace: Workspace, entry: Entry) -> RelPath:
+    """Where a deliverable lies now, by what the ledger says of later moves."""
+    return present_place(list(moves(workspace.ledger)), entry.path, after=entry.event_id)
 
 
 def _check_one(
