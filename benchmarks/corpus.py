@@ -7,7 +7,7 @@
 | `workspace` | 7 % | notes, JSON, code and YAML in nested folders; links, a hard link, empty things |
 | `state` | 13 % | SQLite databases left with a live write-ahead log |
 | `chats` | 15 % | JSON lines of 1 to 7 MB, some with base64 |
-| `venv`, `.user-packages` | 12 %, 43 % | installed packages: tens of thousands of small files, some large binaries |
+| `venv`, `.user-packages` | 12 %, 43 % | installed packages: very many small files, some large ones |
 | `media` | 10 % | noise that does not compress |
 
 Nothing is copied from the machine, so the tree is the same everywhere.
@@ -34,7 +34,8 @@ class Speech:
     """Made-up words with the frequencies of a language, so that text compresses about threefold."""
 
     def __init__(self, rng: random.Random, words: int = 5000) -> None:
-        onsets, cores = "b d f g k l m n p r s t v st br tr".split(), "a e i o u ai ou en ar ist".split()
+        onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "br", "tr"]
+        cores = ["a", "e", "i", "o", "u", "ai", "ou", "en", "ar", "ist"]
         known: dict[str, None] = {}
         while len(known) < words:
             count = rng.choice((1, 2, 2, 2, 3, 3, 4))
@@ -78,7 +79,10 @@ def note(rng: random.Random, speech: Speech, size: int) -> tuple[str, bytes]:
 
 
 def record(rng: random.Random, speech: Speech, size: int) -> tuple[str, bytes]:
-    items = [{"id": rng.getrandbits(48), "name": speech.name(), "text": speech.say(11)} for _ in range(1 + size // 130)]
+    items = [
+        {"id": rng.getrandbits(48), "name": speech.name(), "text": speech.say(11)}
+        for _ in range(1 + size // 130)
+    ]
     return "json", json.dumps({"version": 1, "items": items}, indent=2).encode()
 
 
@@ -97,7 +101,9 @@ def code(rng: random.Random, speech: Speech, size: int) -> tuple[str, bytes]:
 
 
 def setting(rng: random.Random, speech: Speech, size: int) -> tuple[str, bytes]:
-    return "yaml", "".join(f"{speech.name()}: {rng.randrange(10**6)}\n" for _ in range(1 + size // 24)).encode()
+    return "yaml", "".join(
+        f"{speech.name()}: {rng.randrange(10**6)}\n" for _ in range(1 + size // 24)
+    ).encode()
 
 
 KINDS: list[Callable[[random.Random, Speech, int], tuple[str, bytes]]] = [note, record, code, setting]
@@ -133,7 +139,9 @@ db.executescript("create table turns(id integer primary key, session text, role 
     "create table facts(id integer primary key, name text, said text, vector blob);"
     "create index turns_session on turns(session); create index facts_name on facts(name);")
 while budget > 0:
-    turns = [(f"s{rng.randrange(500)}", "user", speech.say(rng.randint(15, 170)), rng.random() * 1e9) for _ in range(300)]
+    turns = [
+        (f"s{rng.randrange(500)}", "user", speech.say(rng.randint(15, 170)), rng.random()) for _ in range(300)
+    ]
     facts = [(speech.name(), speech.say(25), rng.randbytes(1536)) for _ in range(50)]
     db.executemany("insert into turns(session, role, said, at) values(?,?,?,?)", turns)
     db.executemany("insert into facts(name, said, vector) values(?,?,?)", facts)
@@ -142,7 +150,8 @@ while budget > 0:
 db.execute("pragma wal_checkpoint(truncate)")
 db.execute("pragma wal_autocheckpoint=0")
 for _ in range(20):
-    db.executemany("insert into turns(session, role, said, at) values('live','user',?,0)", [(speech.say(60),)] * 60)
+    turns = [(speech.say(60),)] * 60
+    db.executemany("insert into turns(session, role, said, at) values('live','user',?,0)", turns)
     db.commit()
 os._exit(0)  # no close: the log stays
 """
@@ -151,7 +160,14 @@ os._exit(0)  # no close: the log stays
 def databases(root: Path, rng: random.Random, budget: int) -> None:
     root.mkdir(parents=True)
     for name, share in (("memory.db", 0.55), ("sessions.db", 0.35), ("cache.db", 0.10)):
-        call = [sys.executable, "-c", DATABASE, str(root / name), str(rng.getrandbits(31)), str(int(budget * share))]
+        call = [
+            sys.executable,
+            "-c",
+            DATABASE,
+            str(root / name),
+            str(rng.getrandbits(31)),
+            str(int(budget * share)),
+        ]
         subprocess.run(call, check=True)
 
 
@@ -164,7 +180,10 @@ def chats(root: Path, rng: random.Random, speech: Speech, budget: int) -> None:
             kind = rng.random()
             line: dict[str, object] = {"id": f"{rng.getrandbits(128):032x}", "at": rng.randrange(10**9)}
             if kind < 0.75:
-                line |= {"role": rng.choice(("user", "assistant")), "content": speech.say(rng.randint(10, 230))}
+                line |= {
+                    "role": rng.choice(("user", "assistant")),
+                    "content": speech.say(rng.randint(10, 230)),
+                }
             elif kind < 0.97:
                 line |= {"role": "tool", "name": speech.name(), "result": speech.say(rng.randint(20, 420))}
             else:
@@ -187,7 +206,9 @@ def packages(root: Path, rng: random.Random, speech: Speech, budget: int) -> Non
             name = f"{speech.name()}_{number}"
             budget -= write(place / f"{name}.py", source, moment(rng))
             if rng.random() < 0.6:
-                compiled = b"".join(rng.randbytes(12) + source[at : at + 30] for at in range(0, len(source), 48))
+                compiled = b"".join(
+                    rng.randbytes(12) + source[at : at + 30] for at in range(0, len(source), 48)
+                )
                 budget -= write(place / "__pycache__" / f"{name}.cpython-311.pyc", compiled, moment(rng))
         if rng.random() < 0.12:
             blocks = [rng.randbytes(24) + bytes(8) for _ in range(500)]
@@ -210,7 +231,9 @@ def make(root: Path, scale: float, seed: int) -> None:
 
 
 def main() -> None:
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     reader.add_argument("dest", type=Path)
     reader.add_argument("--scale", type=float, default=1.0)
     reader.add_argument("--seed", type=int, default=7)

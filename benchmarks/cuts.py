@@ -39,7 +39,9 @@ VARIANTS: dict[str, CutRules] = {
 def run(tree: str, rules: CutRules, known: set[bytes]) -> tuple[int, int, int, int, set[bytes]]:
     """Extents, index bytes, new extents, their stored bytes, all ids."""
     fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
-    heading = Heading("generic", "default", datetime(2026, 1, 1 + bool(known), tzinfo=UTC), "", ["workspace/tree"])
+    heading = Heading(
+        "generic", "default", datetime(2026, 1, 1 + bool(known), tzinfo=UTC), "", ["workspace/tree"]
+    )
     new = stored = 0
     seen = set(known)
     with Tree(fd) as source:

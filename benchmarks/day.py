@@ -26,8 +26,10 @@ speech = Speech(rng, 2500)
 db = sqlite3.connect(sys.argv[1])
 db.execute("pragma wal_autocheckpoint=0")
 top = db.execute("select max(id) from turns").fetchone()[0]
-db.executemany("insert into turns(session, role, said, at) values('today','user',?,0)", [(speech.say(60),) for _ in range(2000)])
-db.executemany("update turns set said=? where id=?", [(speech.say(60), rng.randrange(1, top)) for _ in range(500)])
+new = [(speech.say(60),) for _ in range(2000)]
+db.executemany("insert into turns(session, role, said, at) values('today','user',?,0)", new)
+old = [(speech.say(60), rng.randrange(1, top)) for _ in range(500)]
+db.executemany("update turns set said=? where id=?", old)
 db.commit()
 os._exit(0)
 """
@@ -37,7 +39,9 @@ def pass_a_day(tree: Path, seed: int) -> None:
     """Change the tree in place."""
     rng = random.Random(seed)
     speech = Speech(rng, 2500)
-    notes = sorted(path for path in (tree / "workspace").rglob("*") if path.is_file() and not path.is_symlink())
+    notes = sorted(
+        path for path in (tree / "workspace").rglob("*") if path.is_file() and not path.is_symlink()
+    )
     rng.shuffle(notes)
     share = max(2, len(notes) // 100)
     edited, removed, renamed, touched = (notes[at * share : (at + 1) * share] for at in range(4))
@@ -52,18 +56,21 @@ def pass_a_day(tree: Path, seed: int) -> None:
     for path in touched:
         os.utime(path)
     for number in range(share):
-        (rng.choice(notes[4 * share :]).parent / f"new_{number}.md").write_text(speech.say(rng.randint(50, 1500)))
+        (rng.choice(notes[4 * share :]).parent / f"new_{number}.md").write_text(
+            speech.say(rng.randint(50, 1500))
+        )
 
     logs = sorted((tree / "chats").iterdir())
     for path in rng.sample(logs, max(1, len(logs) // 15)):
         with path.open("a") as file:
-            file.writelines('{"role":"user","content":"%s"}\n' % speech.say(80) for _ in range(300))
+            file.writelines(f'{{"role":"user","content":"{speech.say(80)}"}}\n' for _ in range(300))
     path = rng.choice(logs)
     data = path.read_bytes()
     path.write_bytes(data[:1000] + b'{"role":"system","content":"put in"}\n' + data[1000:])
 
     subprocess.run(
-        [sys.executable, "-c", ROWS, str(tree / "state" / "sessions.db"), str(rng.getrandbits(31))], check=True
+        [sys.executable, "-c", ROWS, str(tree / "state" / "sessions.db"), str(rng.getrandbits(31))],
+        check=True,
     )
 
     sizes = [
@@ -83,7 +90,9 @@ def pass_a_day(tree: Path, seed: int) -> None:
 
 
 def main() -> None:
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     reader.add_argument("tree", type=Path)
     reader.add_argument("--seed", type=int, default=11)
     asked = reader.parse_args()

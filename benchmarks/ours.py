@@ -42,7 +42,9 @@ class Store:
         self.place = place
         place.mkdir(exist_ok=True)
         self.table: dict[bytes, tuple[int, int, int]] = self._load("table")
-        self.known: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = self._load("memory")
+        self.known: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = self._load(
+            "memory"
+        )
         self._fresh: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = {}
         self._packs: dict[int, int] = {}
 
@@ -66,7 +68,9 @@ class Store:
         at = 0
         with (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack, Tree(fd) as source:
             entries = source.entries("files/workspace")
-            packing = Packing(entries, source, HEADING, workers=WORKERS, memory=self, have=self.table.__contains__)
+            packing = Packing(
+                entries, source, HEADING, workers=WORKERS, memory=self, have=self.table.__contains__
+            )
             for extent in packing:
                 if extent.piece is not None and extent.id not in self.table:
                     self.table[extent.id] = (number, at, len(extent.piece))

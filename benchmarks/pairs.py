@@ -1,6 +1,6 @@
 """Interleaved pairs: Muniment's format and a peer take turns on one tree, and the ratios are printed.
 
-    python -m benchmarks.pairs TREE TREE_A_DAY_LATER WORK [--pairs 3] [--peer restic|borg|pigz|zstd] [--phases first,second,…]
+    python -m benchmarks.pairs TREE TREE_A_DAY_LATER WORK [--pairs 3] [--peer restic] [--phases first,…]
 
 Wall and CPU seconds and peak memory are those of the whole process, from `wait4`.  Put everything on a
 tmpfs, or the disk is measured.  `RESTIC` and `BORG` name the programs.  restic encrypts and Muniment does
@@ -80,7 +80,9 @@ def size(folder: Path) -> int:
 
 
 def main() -> None:
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("tree", "later", "work"):
         reader.add_argument(name, type=lambda text: Path(text).resolve())
     reader.add_argument("--pairs", type=int, default=3)
@@ -93,7 +95,13 @@ def main() -> None:
     here = f"cd {Path.cwd()} && " if "PYTHONPATH" in os.environ else ""
 
     def command(side: str, verb: str, number: int = 0) -> str:
-        places = {"repo": asked.work / side, "work": asked.work, "tree": asked.tree, "later": asked.later, "number": number}
+        places = {
+            "repo": asked.work / side,
+            "work": asked.work,
+            "tree": asked.tree,
+            "later": asked.later,
+            "number": number,
+        }
         return (here if side == "muniment" else "") + sides[side][verb].format(**places)
 
     for phase in asked.phases.split(","):
@@ -105,7 +113,9 @@ def main() -> None:
                 if phase == "first":
                     shutil.rmtree(repo, ignore_errors=True)
                     repo.mkdir()
-                    subprocess.run(["bash", "-c", command(side, "init")], check=True, stdout=subprocess.DEVNULL)
+                    subprocess.run(
+                        ["bash", "-c", command(side, "init")], check=True, stdout=subprocess.DEVNULL
+                    )
                 elif phase == "second":
                     if number == 0:
                         shutil.copytree(repo, asked.work / f"{side}-kept", symlinks=True)
@@ -122,7 +132,8 @@ def main() -> None:
             ours, theirs = ([getattr(row[side], name) for row in rows] for side in (0, 1))
             ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
             print(
-                f"{phase:9} {name:6} muniment {statistics.median(ours):7.2f}  {asked.peer} {statistics.median(theirs):7.2f}"
+                f"{phase:9} {name:6} muniment {statistics.median(ours):7.2f}"
+                f"  {asked.peer} {statistics.median(theirs):7.2f}"
                 f"  ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
                 flush=True,
             )

@@ -1,5 +1,8 @@
 """A reader by a stranger, who has read docs/format.md and nothing else."""
 
+# mypy: ignore-errors
+# ruff: noqa
+
 import hashlib
 import json
 import struct
@@ -36,7 +39,9 @@ def index(data):
 
 def inflate(piece, row):
     raw = zlib.decompressobj(-15).decompress(piece)
-    assert (hashlib.sha256(raw).digest(), len(raw), zlib.crc32(raw)) == row[:3] and piece[-4:] == b"\0\0\xff\xff"
+    assert (hashlib.sha256(raw).digest(), len(raw), zlib.crc32(raw)) == row[:3] and piece[
+        -4:
+    ] == b"\0\0\xff\xff"
     return raw
 
 
@@ -54,7 +59,14 @@ def members(stream):
             continue
         name = pax.get(b"path") or (text(345, 155) + b"/" if head[345] else b"") + text(0, 100)
         target = pax.get(b"linkpath") or text(157, 100)
-        yield name.rstrip(b"/"), kind, int(text(100, 8), 8), pax.get(b"mtime", b"%d" % int(text(136, 12), 8)), target, body
+        yield (
+            name.rstrip(b"/"),
+            kind,
+            int(text(100, 8), 8),
+            pax.get(b"mtime", b"%d" % int(text(136, 12), 8)),
+            target,
+            body,
+        )
         pax = {}
 
 
@@ -62,7 +74,9 @@ def read(stream):
     found = {member[0]: member for member in members(stream)}
     told = json.loads(found.pop(b"manifest.json")[5])
     rows = told["contents"]["files"] + told["contents"]["api"]
-    assert {row["path"].encode("utf-8", "surrogateescape") for row in rows} == {n for n, m in found.items() if m[1] == b"0"}
+    assert {row["path"].encode("utf-8", "surrogateescape") for row in rows} == {
+        n for n, m in found.items() if m[1] == b"0"
+    }
     for row in rows:
         body = found[row["path"].encode("utf-8", "surrogateescape")][5]
         assert (len(body), hashlib.sha256(body).hexdigest()) == (row["size"], row["sha256"])

@@ -15,6 +15,8 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.bundle.worlds import HEADING, entry, pack_entries, pack_folder
+
 from muniment.bundle import tar
 from muniment.bundle.cuts import CutRules, pieces
 from muniment.bundle.deflate import FLUSHED, combine, combine_slowly, deflate, stored
@@ -24,8 +26,6 @@ from muniment.bundle.join import assemble
 from muniment.bundle.model import Entry
 from muniment.canonical import canonical_digest
 from muniment.evidence import Kind
-
-from tests.bundle.worlds import HEADING, entry, pack_entries, pack_folder
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         (place / f"f{number}.txt").write_bytes(b"line of text %d\n" % number * rng.randrange(400))
     (root / "noise.bin").write_bytes(rng.randbytes(3 << 20))
-    (root / "text.log").write_bytes(b"".join(b"%d the same again\n" % rng.randrange(99) for _ in range(90_000)))
+    (root / "text.log").write_bytes(
+        b"".join(b"%d the same again\n" % rng.randrange(99) for _ in range(90_000))
+    )
     (root / "state.db").write_bytes(b"SQLite format 3\0" + rng.randbytes(700_001))
     (root / "exactly").write_bytes(bytes(512 << 10))
     (root / "one more").write_bytes(bytes((512 << 10) + 1))
@@ -77,7 +79,9 @@ def test_gnu_tar_and_gzip_read_it(tree: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.tar.gz"
     bundle.write_bytes(pack_folder(tree).gz)
     subprocess.run(["gzip", "-t", bundle], check=True)
-    listed = subprocess.run(["tar", "tzf", bundle], check=True, capture_output=True).stdout.decode().splitlines()
+    listed = (
+        subprocess.run(["tar", "tzf", bundle], check=True, capture_output=True).stdout.decode().splitlines()
+    )
     assert listed == sorted(listed)
     assert listed[-1] == "manifest.json"
     out = tmp_path / "out"
@@ -158,7 +162,9 @@ def test_the_head_and_tail_of_the_member() -> None:
     made = pack_entries([entry("files/workspace/a", b"hi")])
     raw = gzip.decompress(made.gz)
     assert made.gz[:10] == bytes.fromhex("1f8b08000000000000ff")
-    assert made.gz[-10:] == b"\x03\x00" + zlib.crc32(raw).to_bytes(4, "little") + len(raw).to_bytes(4, "little")
+    assert made.gz[-10:] == b"\x03\x00" + zlib.crc32(raw).to_bytes(4, "little") + len(raw).to_bytes(
+        4, "little"
+    )
 
 
 def test_the_root_is_the_digest_of_the_canonical_list_of_ids() -> None:
@@ -170,9 +176,11 @@ def test_the_root_is_the_digest_of_the_canonical_list_of_ids() -> None:
 @pytest.mark.parametrize("kind", ["zeros", "noise", "text"])
 def test_a_piece_stands_alone(size: int, kind: str) -> None:
     rng = random.Random(size)
-    raw = {"zeros": bytes(size), "noise": rng.randbytes(size), "text": (b"some text %d " % size) * (size // 8 + 1)}[
-        kind
-    ][:size]
+    raw = {
+        "zeros": bytes(size),
+        "noise": rng.randbytes(size),
+        "text": (b"some text %d " % size) * (size // 8 + 1),
+    }[kind][:size]
     for piece in (deflate(raw), stored(raw)):
         machine = zlib.decompressobj(-15)
         assert machine.decompress(piece) == raw
@@ -195,8 +203,7 @@ def test_a_record_beyond_8_gib() -> None:
     size = (9 << 30) + 5
     record = tar.header(Entry("files/workspace/big", Kind.FILE, 0o600, -1_500_000_000, size), size)
     with tarfile.open(fileobj=io.BytesIO(record + bytes(1024))) as archive:
-        member = archive.firstmember
-    assert member is not None
+        member: tarfile.TarInfo = archive.firstmember  # type: ignore[attr-defined]
     assert (member.size, member.mode, member.mtime) == (size, 0o600, -1.5)
 
 

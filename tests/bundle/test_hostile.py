@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.bundle.hostile import PLACE, build
+from tests.bundle.worlds import chunks
+
 from muniment.bundle.errors import BadExtent, BadIndex, OutsideLink
 from muniment.bundle.extent import check
 from muniment.bundle.extract import extract
@@ -18,9 +21,6 @@ from muniment.bundle.verify import verify
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.path import RelPath
-
-from tests.bundle.hostile import PLACE, build
-from tests.bundle.worlds import chunks
 
 EXPECTED = json.loads((PLACE / "expected.json").read_text())
 
@@ -54,11 +54,15 @@ def test_there_are_enough_of_every_kind() -> None:
 def test_the_files_are_those_of_the_builder() -> None:
     # zlib may squeeze differently elsewhere; what is in them may not.
     assert {one.name for one in build()} == {one["file"] for one in EXPECTED}
-    assert {one["file"] + ".gz" for one in EXPECTED} | {"expected.json"} == {path.name for path in PLACE.iterdir()}
+    assert {one["file"] + ".gz" for one in EXPECTED} | {"expected.json"} == {
+        path.name for path in PLACE.iterdir()
+    }
 
 
 @pytest.mark.parametrize("size", [1 << 16, 7])
-@pytest.mark.parametrize("one", [one for one in EXPECTED if one["file"].endswith(".tgz")], ids=lambda one: one["file"])
+@pytest.mark.parametrize(
+    "one", [one for one in EXPECTED if one["file"].endswith(".tgz")], ids=lambda one: one["file"]
+)
 def test_bundle(one: dict[str, str], size: int, tmp_path: Path) -> None:
     data = read(one["file"])
     if size < 512 and len(data) > 50_000:
@@ -75,7 +79,9 @@ def test_bundle(one: dict[str, str], size: int, tmp_path: Path) -> None:
         assert str(again.value) == str(refused.value)
 
 
-@pytest.mark.parametrize("one", [one for one in EXPECTED if one["file"].endswith(".index")], ids=lambda one: one["file"])
+@pytest.mark.parametrize(
+    "one", [one for one in EXPECTED if one["file"].endswith(".index")], ids=lambda one: one["file"]
+)
 def test_index(one: dict[str, str]) -> None:
     with pytest.raises(BadIndex) as refused:
         Index.read(read(one["file"]))
@@ -88,10 +94,14 @@ def test_an_index_beyond_the_cap() -> None:
     assert finding(refused.value) == "it has {size} bytes; {most} is the most"
 
 
-@pytest.mark.parametrize("one", [one for one in EXPECTED if one["file"].endswith(".extent")], ids=lambda one: one["file"])
+@pytest.mark.parametrize(
+    "one", [one for one in EXPECTED if one["file"].endswith(".extent")], ids=lambda one: one["file"]
+)
 def test_extent(one: dict[str, str]) -> None:
     data = read(one["file"])
     length, crc = struct.unpack_from("<II", data, 32)
     with pytest.raises(BadExtent) as refused:
-        check(data[40:], Said(data[:32], length, crc, b"files/workspace/a"), lambda count: bytes(range(count)))
+        check(
+            data[40:], Said(data[:32], length, crc, b"files/workspace/a"), lambda count: bytes(range(count))
+        )
     assert (refused.value.code, finding(refused.value)) == (one["code"], one["why"])

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.bundle.worlds import HEADING, chunks, pack_folder
+
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import raw
 from muniment.bundle.join import join
@@ -20,8 +22,6 @@ from muniment.bundle.verify import unfold
 from muniment.disk.errors import AlreadyThere
 from muniment.disk.root import Root
 from muniment.path import RelPath
-
-from tests.bundle.worlds import HEADING, chunks, pack_folder
 
 OUT = RelPath.parse("out")
 
@@ -179,7 +179,9 @@ def test_sparse_8_gib_and_more(tmp_path: Path) -> None:
         packing = Packing(source.entries("files/workspace"), source, HEADING)
         out.writelines(join(packing))
     os.close(fd)
-    listed = subprocess.run(["tar", "tzvf", tmp_path / "b.tgz"], check=True, capture_output=True).stdout.decode()
+    listed = subprocess.run(
+        ["tar", "tzvf", tmp_path / "b.tgz"], check=True, capture_output=True
+    ).stdout.decode()
     assert str((8 << 30) + 130) in listed
     with Root.open(tmp_path) as root, open(tmp_path / "b.tgz", "rb") as file:
         result = extract(raw(iter(lambda: file.read(1 << 20), b"")), root, OUT)

@@ -8,13 +8,14 @@ pieces' own by combination: the raw bytes are never read again.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from functools import lru_cache
 from struct import pack
+from typing import Any, Protocol
 
-try:
+codec: Any = zlib
+with suppress(ImportError):  # a machine without a wheel of it: four times slower, the format is the same
     from isal import isal_zlib as codec
-except ImportError:  # a machine without a wheel of it: four times slower, the format is the same
-    codec = zlib  # type: ignore[assignment]
 
 HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """A gzip header without name and time, of an unnamed system."""
@@ -30,7 +31,30 @@ START = 4
 PROBE = 16 << 10
 PROBE_FROM = 128 << 10
 
-crc32 = codec.crc32
+DAMAGE: tuple[type[Exception], ...] = (codec.error, zlib.error, ValueError)
+"""What inflating damaged bytes raises."""
+
+
+def crc32(data: bytes, crc: int = 0) -> int:
+    """The CRC-32 of bytes, going on from that of the bytes before."""
+    value: int = codec.crc32(data, crc)
+    return value
+
+
+class Inflater(Protocol):
+    """Inflates one raw deflate stream; `unconsumed_tail` is input that had no room in the output."""
+
+    eof: bool
+    unused_data: bytes
+    unconsumed_tail: bytes
+
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+def inflater() -> Inflater:
+    """A machine with an empty window."""
+    machine: Inflater = codec.decompressobj(-15)
+    return machine
 
 
 def deflate(raw: bytes) -> bytes:
@@ -53,12 +77,14 @@ def _squeeze(raw: bytes) -> bytes:
     # the bytes that a new one gives, and making one costs 1 µs.
     squeezer = codec.compressobj(1, codec.DEFLATED, -15)
     if codec is zlib:
-        return squeezer.compress(raw) + squeezer.flush(codec.Z_FULL_FLUSH)
+        piece: bytes = squeezer.compress(raw) + squeezer.flush(codec.Z_FULL_FLUSH)
+        return piece
     # ISA-L's assembly for level 1 hashes the third byte of a fresh stream from a register that holds
     # an address, so that about one piece in 10,000 comes out otherwise on another run (ADR 0102).
     # A first block of four bytes goes through other code; after it nothing is left to chance.
-    first = squeezer.compress(raw[:START]) + squeezer.flush(codec.Z_SYNC_FLUSH)
-    return first + squeezer.compress(memoryview(raw)[START:]) + squeezer.flush(codec.Z_FULL_FLUSH)
+    first: bytes = squeezer.compress(raw[:START]) + squeezer.flush(codec.Z_SYNC_FLUSH)
+    rest: bytes = squeezer.compress(memoryview(raw)[START:]) + squeezer.flush(codec.Z_FULL_FLUSH)
+    return first + rest
 
 
 def stored(raw: bytes) -> bytes:
@@ -86,7 +112,8 @@ def combine(first: int, second: int, length: int) -> int:
     True
     """
     if codec is not zlib:
-        return codec.crc32_combine(first, second, length)
+        value: int = codec.crc32_combine(first, second, length)
+        return value
     return combine_slowly(first, second, length)
 
 

@@ -24,7 +24,9 @@ class BadManifest(NotVerified):
 
     code = "MANIFEST_REFUSED"
     what = "The snapshot's manifest was refused."
-    guidance = "Nothing was written. A snapshot without a sound manifest can not be verified; use another one."
+    guidance = (
+        "Nothing was written. A snapshot without a sound manifest can not be verified; use another one."
+    )
 
 
 class ContentsDiffer(NotVerified):

@@ -11,7 +11,7 @@ import hashlib
 from struct import pack
 from typing import Protocol
 
-from muniment.bundle.deflate import FLUSHED, LAST, codec, crc32, deflate
+from muniment.bundle.deflate import DAMAGE, FLUSHED, LAST, crc32, deflate, inflater
 from muniment.bundle.errors import BadExtent
 from muniment.bundle.model import EXTENT_MOST, Extent, Have
 from muniment.ids import Entropy
@@ -53,13 +53,15 @@ def inflate(piece: bytes, claim: Claim) -> bytes:
         raise _refused(claim, say("it declares {length} bytes", length=claim.length))
     if len(piece) > PIECE_MOST:
         raise _refused(claim, say("it is longer than any piece can be"))
-    machine = codec.decompressobj(-15)
+    machine = inflater()
     try:
         raw = machine.decompress(piece, claim.length + 1)
-    except (codec.error, ValueError) as error:
+    except DAMAGE as error:
         raise _refused(claim, say("it can not be inflated: {error}", error=error)) from error
     if len(raw) > claim.length:
-        raise _refused(claim, say("it inflates to more than the {length} bytes declared", length=claim.length))
+        raise _refused(
+            claim, say("it inflates to more than the {length} bytes declared", length=claim.length)
+        )
     if machine.eof:
         raise _refused(claim, say("it carries the final-block bit"))
     if len(raw) < claim.length:
@@ -88,11 +90,11 @@ def check(piece: bytes, claim: Claim, entropy: Entropy) -> bytes:
     # then it takes a block of any bytes and gives them back.  The bytes are drawn now, so that no
     # piece can have been made to decode them to themselves.
     guest = entropy(32)
-    machine = codec.decompressobj(-15)
+    machine = inflater()
     try:
         machine.decompress(piece[: -len(FLUSHED)])
         echo = machine.decompress(pack("<HH", len(guest), len(guest) ^ 0xFFFF) + guest + LAST)
-    except (codec.error, ValueError) as error:
+    except DAMAGE as error:
         raise _refused(claim, say("nothing can follow it: it ends inside a block")) from error
     if echo != guest or not machine.eof or machine.unused_data:
         raise _refused(claim, say("nothing can follow it: it ends inside a block"))

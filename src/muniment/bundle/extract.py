@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterable
 
 from muniment.bundle.errors import OutsideLink
@@ -29,7 +28,12 @@ _ZEROS = bytes(HOLE)
 
 
 def extract(
-    raw: Iterable[bytes], root: Root, target: RelPath, *, token: str | None = None, outside_links: bool = False
+    raw: Iterable[bytes],
+    root: Root,
+    target: RelPath,
+    *,
+    token: str | None = None,
+    outside_links: bool = False,
 ) -> Verified:
     """Write a bundle's tar stream as a new folder `target`; all of it or nothing.
 
@@ -188,6 +192,8 @@ def _open_up(root: Root, staging: RelPath) -> None:
                 for item in found:
                     if item.is_dir(follow_symlinks=False):
                         os.chmod(item.name, 0o700, dir_fd=here)
-                        todo.append(os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here))
+                        todo.append(
+                            os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                        )
             if here != fd:
                 os.close(here)

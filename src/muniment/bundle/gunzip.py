@@ -5,12 +5,11 @@ Nothing is held but a window; how much comes out is bounded before it does (enem
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import unpack
 
-from muniment.bundle.deflate import codec, crc32
+from muniment.bundle.deflate import DAMAGE, crc32, inflater
 from muniment.bundle.errors import BadBundle
 from muniment.message import Message, say
 
@@ -45,7 +44,7 @@ def raw(chunks: Iterable[bytes], limits: Limits = WIDE) -> Iterator[bytes]:
     """
     source = iter(chunks)
     data = _past_head(source)
-    machine = codec.decompressobj(-15)
+    machine = inflater()
     crc = total = weight = taken = 0
     while not machine.eof:
         if not data:
@@ -53,7 +52,7 @@ def raw(chunks: Iterable[bytes], limits: Limits = WIDE) -> Iterator[bytes]:
         taken += len(data)
         try:
             out = machine.decompress(data, CHUNK)
-        except (codec.error, zlib.error, ValueError) as error:
+        except DAMAGE as error:
             raise _refused(say("it can not be inflated: {error}", error=error)) from error
         data = machine.unconsumed_tail
         taken -= len(data)
@@ -72,7 +71,7 @@ def raw(chunks: Iterable[bytes], limits: Limits = WIDE) -> Iterator[bytes]:
                 break
             try:
                 out = machine.decompress(data, CHUNK)
-            except (codec.error, zlib.error, ValueError) as error:
+            except DAMAGE as error:
                 raise _refused(say("it can not be inflated: {error}", error=error)) from error
             taken += len(data) - len(machine.unconsumed_tail)
             data = machine.unconsumed_tail

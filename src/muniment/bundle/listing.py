@@ -6,7 +6,6 @@ pieces wait, deflated, in a spool: a few bytes a file, and on disk when there ar
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import IO
 

@@ -158,7 +158,9 @@ class Members:
             name = _field(record[345:500]) + b"/" + name
         path = name.decode("utf-8", "surrogateescape")
         if kind not in _KINDS and kind != b"1":
-            raise _refused(say("a member of type {kind} stands in it; a snapshot has none", kind=repr(kind)), path)
+            raise _refused(
+                say("a member of type {kind} stands in it; a snapshot has none", kind=repr(kind)), path
+            )
         size = _decimal_size(pax[b"size"]) if b"size" in pax else _number(record[124:136])
         target = (pax.get(b"linkpath") or _field(record[157:257])).decode("utf-8", "surrogateescape")
         entry = Kind.FILE if kind == b"1" else _KINDS[kind]

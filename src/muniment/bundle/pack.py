@@ -156,7 +156,9 @@ class Packing:
                 for extent in made.extents:
                     self._rows.add(extent)
                     yield extent
-            for extent in listing.finish([f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]):
+            for extent in listing.finish(
+                [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
+            ):
                 self._rows.add(extent)
                 yield extent
         end = make_extent(tar.END, wire(MANIFEST), self._have)
@@ -261,7 +263,7 @@ class Packing:
             return
         try:
             size = entry.size if fd < 0 else before.st_size
-            read = BytesIO(entry.content).read if fd < 0 else partial(os.read, fd)
+            read = partial(os.read, fd) if entry.content is None else BytesIO(entry.content).read
             reader = _Exactly(read, size)
             yield _Piece(header if size == entry.size else tar.header(entry, size), path)
             held = b""

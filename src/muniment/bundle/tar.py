@@ -71,7 +71,9 @@ def padding(size: int) -> bytes:
     return bytes(-size % BLOCK)
 
 
-def _record(name: bytes, mode: int, size: int, seconds: int, kind: bytes, target: bytes, prefix: bytes) -> bytes:
+def _record(
+    name: bytes, mode: int, size: int, seconds: int, kind: bytes, target: bytes, prefix: bytes
+) -> bytes:
     front = b"%s%07o\0%s%011o\0%011o\0" % (name.ljust(100, b"\0"), mode, _OWNERS, size, seconds)
     if target or prefix:
         back = kind + target.ljust(100, b"\0") + _MAGIC + bytes(80) + prefix.ljust(167, b"\0")

@@ -119,9 +119,23 @@ def _walk(root: int, below: RelPath, prefix: str) -> Iterator[Entry]:
                     fact = item.stat(follow_symlinks=False)
                     name, mode = item.name, fact.st_mode
                     if stat.S_ISREG(mode):
-                        mark = pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
+                        mark = pack(
+                            "<QQqqq",
+                            fact.st_dev,
+                            fact.st_ino,
+                            fact.st_size,
+                            fact.st_mtime_ns,
+                            fact.st_ctime_ns,
+                        )
                         yield Entry(
-                            place + name, Kind.FILE, mode & 0o7777, fact.st_mtime_ns, fact.st_size, "", mark, origin + name
+                            place + name,
+                            Kind.FILE,
+                            mode & 0o7777,
+                            fact.st_mtime_ns,
+                            fact.st_size,
+                            "",
+                            mark,
+                            origin + name,
                         )
                     elif stat.S_ISDIR(mode):
                         yield Entry(place + name, Kind.DIRECTORY, mode & 0o7777, fact.st_mtime_ns)

@@ -109,7 +109,13 @@ class Vault(Protocol):
         ...
 
     def finish(
-        self, upload_id: str, index: Index, *, label: str, sections: Sequence[str], facts: Mapping[str, object]
+        self,
+        upload_id: str,
+        index: Index,
+        *,
+        label: str,
+        sections: Sequence[str],
+        facts: Mapping[str, object],
     ) -> Stored:
         """End an upload: durable and read back, then acknowledged; a replaced snapshot goes after."""
         ...

@@ -67,7 +67,9 @@ def verify(raw: Iterable[bytes], taker: Taker | None = None, manifest_most: int 
                 taker.link(member)
         elif member.path == MANIFEST:
             if member.size > manifest_most:
-                raise BadManifest(why=say("it has {size} bytes; {most} is the most", size=member.size, most=manifest_most))
+                raise BadManifest(
+                    why=say("it has {size} bytes; {most} is the most", size=member.size, most=manifest_most)
+                )
             manifest = b"".join(members.content())
         elif member.same_as:
             found[member.path] = found[member.same_as]
