@@ -58,7 +58,7 @@ class Desk:
     @property
     def segments(self) -> list[Path]:
         """The segments there are."""
-        return sorted(self.folder.glob("??????.jsonl"))
+        return sorted(self.folder.glob("[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"))
 
     @property
     def torn(self) -> dict[str, bytes]:
