@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,9 +117,11 @@ def sentence(error: type[MunimentError]) -> str:
 def spelled(default: object) -> str:
     """A default as a person would write it in TOML.
 
-    >>> spelled(("plan", "create")), spelled(False), spelled(None)
-    ('`["plan", "create"]`', '`false`', 'none')
+    >>> spelled(("plan", "create")), spelled(False), spelled({}), spelled(None)
+    ('`["plan", "create"]`', '`false`', '`{}`', 'none')
     """
+    if isinstance(default, Mapping):
+        return "`{" + ", ".join(f'"{name}" = "{value}"' for name, value in default.items()) + "}`"
     if default is None:
         return "none"
     if isinstance(default, bool):
