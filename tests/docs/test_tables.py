@@ -75,7 +75,9 @@ def test_sentences_are_whole_and_their_fields_have_names(error: type[MunimentErr
     for template in (error.what, error.guidance):
         if template not in FIXED_BY_THE_PROTOCOL:
             assert template[-1] in ".!?"
-            assert template[0].isupper() or template[0] in "`{", "it begins with a capital, a command or a fact"
+            assert template[0].isupper() or template[0] in "`{", (
+                "it begins with a capital, a command or a fact"
+            )
         fields = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
         assert [name for name in fields if not name.isidentifier()] == []
 
