@@ -24,7 +24,7 @@ DECLARED: tuple[Setting[Any], ...] = (
 
 
 class SettledHouse:
-    """A stand-in for the wiring, without rooms: settings from the environment, and a record of how it was built."""
+    """A stand-in for the wiring without rooms: settings of the environment, and how it was built."""
 
     built: list[tuple[str | None, Mapping[str, str], Note]]
 
