@@ -117,15 +117,17 @@ def sentence(error: type[MunimentError]) -> str:
 def spelled(default: object) -> str:
     """A default as a person would write it in TOML.
 
-    >>> spelled(("plan", "create")), spelled(False), spelled({}), spelled(None)
-    ('`["plan", "create"]`', '`false`', '`{}`', 'none')
+    >>> spelled(("plan", "create")), spelled(False), spelled({}), spelled(""), spelled(None)
+    ('`["plan", "create"]`', '`false`', '`{}`', '`""`', 'none')
     """
-    if isinstance(default, Mapping):
-        return "`{" + ", ".join(f'"{name}" = "{value}"' for name, value in default.items()) + "}`"
     if default is None:
         return "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
+    if isinstance(default, Mapping):
+        return (
+            "`{" + ", ".join(f"{name} = {spelled(item).strip('`')}" for name, item in default.items()) + "}`"
+        )
     if isinstance(default, tuple | list):
         return "`[" + ", ".join(f'"{item}"' for item in default) + "]`"
     return f"`{default}`" if isinstance(default, int) else f'`"{default}"`'

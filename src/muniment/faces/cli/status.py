@@ -74,6 +74,8 @@ def _session(session: Session | None) -> Message:
 
 
 def _ledger(seen: Overview) -> Message:
+    if seen.damage is not None:
+        return say("damaged: {finding}", finding=seen.damage)
     if seen.head is None:
         return say("not begun")
     return say_count(
