@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muniment.canonical import NotJson, canonical, read_json
 from muniment.clock import Clock, instant, read_instant
 from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.journal import Journal
+from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
@@ -27,6 +29,7 @@ FOLDER = RelPath.parse(".muniment")
 
 _IDENTITY = FOLDER / "root.json"
 _IGNORE = FOLDER / ".gitignore"
+_LOCK = FOLDER / "workspace.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class Workspace:
     consents: Consents
     clock: Clock
     entropy: Entropy
+
+    @contextlib.contextmanager
+    def working(self, *, alone: bool = False, wait: bool = True) -> Iterator[None]:
+        """Hold the workspace for the length of an act: together with other acts, or `alone`.
+
+        Whoever mends half-done acts holds it alone, so that no act that still goes on is taken for
+        one that was killed.
+        """
+        with locked(self.root, _LOCK, shared=not alone, wait=wait):
+            yield
 
 
 def open_workspace(
