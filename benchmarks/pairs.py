@@ -76,7 +76,7 @@ def measure(command: str) -> Taken:
 
 
 def size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and "c/" not in str(path))
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and "c" not in path.parts)
 
 
 def main() -> None:

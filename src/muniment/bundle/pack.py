@@ -34,8 +34,10 @@ from muniment.bundle.model import (
     Memory,
     Packed,
     Source,
+    too_far,
 )
 from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
 from muniment.message import Message, say
 from muniment.path import printable
@@ -181,7 +183,8 @@ class Packing:
                         busy += 1
                     else:
                         flying.append(self._work(batch))
-                    while flying and (busy > AHEAD * self._workers or isinstance(flying[0], list)):
+                    most = AHEAD * self._workers
+                    while flying and (busy > most or len(flying) > 4 * most or isinstance(flying[0], list)):
                         first = flying.popleft()
                         if isinstance(first, list):
                             yield from first
@@ -222,6 +225,9 @@ class Packing:
             if path <= before:
                 raise Unsorted(f"{entry.path!r} does not come after {os.fsdecode(before)!r}")
             before = path
+            if too_far(path):
+                yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
+                continue
             header = tar.header(entry, entry.size)
             room = len(header) + entry.size + -entry.size % BLOCK
             large = entry.size > rules.large
@@ -320,6 +326,7 @@ class Packing:
         return _Made([extent], files, faults, None if faults else key)
 
 
+TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
 CHANGED = say("it changed while it was read and was packed as it was read")
 
 
@@ -383,7 +390,7 @@ def _face(fact: os.stat_result) -> tuple[int, int, int]:
 
 
 def _unreadable(entry: Entry, error: OSError) -> Fault:
-    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=error.strerror or error))
+    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=system_reason(error)))
 
 
 class _Exactly:
@@ -403,7 +410,7 @@ class _Exactly:
             try:
                 data = self._read(want)
             except OSError as error:
-                self.finding = say("it could not be read to its end: {error}", error=error.strerror or error)
+                self.finding = say("it could not be read to its end: {error}", error=system_reason(error))
         if want and not data:
             if self.finding is None:
                 self.finding = say("it became shorter while it was read")
