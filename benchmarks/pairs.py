@@ -1,6 +1,8 @@
 """Interleaved pairs: Muniment's format and a peer take turns on one tree, and the ratios are printed.
 
-    python -m benchmarks.pairs TREE TREE_A_DAY_LATER WORK [--pairs 3] [--peer restic] [--phases first,…]
+    python -m benchmarks.pairs TREE WORK [--pairs 3] [--peer restic] [--phases first,second,…]
+
+TREE is changed in place, as `benchmarks.day` does, before `second`: give it a copy.
 
 Wall and CPU seconds and peak memory are those of the whole process, from `wait4`.  Put everything on a
 tmpfs, or the disk is measured.  `RESTIC` and `BORG` name the programs.  restic encrypts and Muniment does
@@ -19,6 +21,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.day import pass_a_day
+
 RESTIC = os.environ.get("RESTIC", "restic")
 BORG = os.environ.get("BORG", "borg")
 OURS = f"{sys.executable} -m benchmarks.ours"
@@ -27,29 +31,28 @@ Commands = dict[str, str]
 MUNIMENT: Commands = {
     "init": "true",
     "first": OURS + " first {repo}/store {tree}",
-    "second": OURS + " second {repo}/store {later}",
-    "unchanged": OURS + " second {repo}/store {later}",
+    "second": OURS + " second {repo}/store {tree}",
+    "unchanged": OURS + " second {repo}/store {tree}",
     "restore": OURS + " restore {repo}/store {repo}/out",
     "verify": OURS + " verify {repo}/store",
 }
 _R = f"{RESTIC} --repo {{repo}}/r --cache-dir {{repo}}/c --password-file {{work}}/password -q"
-# A peer has to meet the second tree under the first one's path, or it reads everything again.
 _B = f"export BORG_BASE_DIR={{repo}}/base BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes; {BORG}"
 _SUMS = "(cd {tree} && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) > {repo}/sums"
 PEERS: dict[str, Commands] = {
     "restic": {
         "init": f"{_R} init",
         "first": f"cd {{tree}} && {_R} backup .",
-        "second": f"cd {{later}} && {_R} backup .",
-        "unchanged": f"cd {{later}} && {_R} backup .",
+        "second": f"cd {{tree}} && {_R} backup .",
+        "unchanged": f"cd {{tree}} && {_R} backup .",
         "restore": f"{_R} restore latest --target {{repo}}/out",
         "verify": f"{_R} check --read-data",
     },
     "borg": {
         "init": f"mkdir -p {{repo}}/base; {_B} init -e none {{repo}}/r",
         "first": f"cd {{tree}} && {_B} create -C lz4 {{repo}}/r::one .",
-        "second": f"cd {{later}} && {_B} create -C lz4 {{repo}}/r::two .",
-        "unchanged": f"cd {{later}} && {_B} create -C lz4 {{repo}}/r::n{{number}} .",
+        "second": f"cd {{tree}} && {_B} create -C lz4 {{repo}}/r::two .",
+        "unchanged": f"cd {{tree}} && {_B} create -C lz4 {{repo}}/r::n{{number}} .",
         "restore": f"mkdir {{repo}}/out; cd {{repo}}/out && {_B} extract {{repo}}/r::two",
         "verify": f"{_B} check --verify-data {{repo}}/r",
     },
@@ -76,14 +79,14 @@ def measure(command: str) -> Taken:
 
 
 def size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and "c/" not in str(path))
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and "c" not in path.parts)
 
 
 def main() -> None:
     reader = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name in ("tree", "later", "work"):
+    for name in ("tree", "work"):
         reader.add_argument(name, type=lambda text: Path(text).resolve())
     reader.add_argument("--pairs", type=int, default=3)
     reader.add_argument("--peer", choices=PEERS, default="restic")
@@ -106,6 +109,8 @@ def main() -> None:
 
     for phase in asked.phases.split(","):
         rows: list[list[Taken]] = []
+        if phase == "second":
+            pass_a_day(asked.tree, 11)
         for number in range(asked.pairs):
             row = []
             for side in sides:

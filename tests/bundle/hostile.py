@@ -114,6 +114,14 @@ def bundles() -> None:
         ("path-bare-section", "files/data", nothing),
     ):
         case(f"{name}.tgz", sound().file(path).manifest().done(), BUNDLE, why)
+    far = "its path is longer or deeper than a snapshot can hold"
+    case("path-deep.tgz", sound().file("files/workspace/" + "d/" * 200 + "x").manifest().done(), BUNDLE, far)
+    case(
+        "path-long.tgz",
+        sound().file("files/workspace/" + ("n" * 200 + "/") * 41 + "x").manifest().done(),
+        BUNDLE,
+        far,
+    )
     twice = "a path stands twice in it"
     case("doubled-file.tgz", sound().file("files/workspace/a", b"other").manifest().done(), BUNDLE, twice)
     doubled = sound().file("./files/workspace/a", b"other", listed=False).manifest().done()
@@ -135,7 +143,7 @@ def bundles() -> None:
         BUNDLE,
         "a path leads through a file",
     )
-    outside = "A link in the snapshot points outside: {target}"
+    outside = "The target of a link in the snapshot, {target}, lies outside its section."
     for name, target in (
         ("link-absolute", "/etc/passwd"),
         ("link-up", "../../../etc"),
@@ -483,7 +491,7 @@ def indexes() -> None:
     case("path-beyond.index", make_index([(1024, 0, b"")], paths=b"\0\x7fx"), INDEX, paths)
     case("path-number.index", make_index([(1024, 0, b"")], paths=b"\xff\xff\xff\xff\1\0"), INDEX, paths)
     case("path-left-over.index", make_index([(1024, 0, b"")], paths=b"\0\1ax"), INDEX, paths)
-    case("path-long.index", make_index([(1024, 0, b"")], paths=b"\0\xc1\x20" + b"n" * 4161), INDEX, paths)
+    case("path-long.index", make_index([(1024, 0, b"")], paths=b"\0\x81\x40" + b"n" * 8193), INDEX, paths)
 
 
 # Extents: 32 bytes id, 4 length, 4 CRC, then the piece.

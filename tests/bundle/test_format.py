@@ -223,6 +223,15 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("when", [0, 5 * 10**9, 5, -1, -(10**9), (1 << 33) * 10**9])
+def test_the_room_foreseen_is_the_room_taken(name: str, kind: Kind, when: int) -> None:
+    for size in (0, 1, 512, 8 << 30) if kind is Kind.FILE else (0,):
+        one = Entry(name, kind, 0o600, when, size, "x" if kind is Kind.LINK else "")
+        assert tar.room(one, tar.wire(name)) == len(tar.header(one, size)) + (size + 511) // 512 * 512
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", list(Kind))
 def test_names_as_tarfile_reads_them(name: str, kind: Kind) -> None:
     target = name[::-1].strip("/") if kind is Kind.LINK else ""
     record = tar.header(Entry(name, kind, 0o750, 1_234_567_890_000_000_000, 0, target), 0)

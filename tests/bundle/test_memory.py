@@ -180,6 +180,15 @@ def test_entries_out_of_order_are_a_fault_of_the_caller() -> None:
         pack_entries([entry("files/workspace/a", b""), entry("files/workspace/a", b"")])
 
 
+def test_a_path_that_goes_too_far_is_left_out_and_named() -> None:
+    deep = "files/workspace/" + "d/" * 200 + "x"
+    made = pack_entries(
+        [entry("files/workspace/a", b"a"), entry(deep, b"b"), entry("files/workspace/z", b"z")]
+    )
+    assert [(fault.path, fault.kind) for fault in made.faults] == [(deep, "left_out")]
+    assert verify(raw(chunks(made.gz))).files == 2
+
+
 def test_prefixes_of_other_writers(tmp_path: Path) -> None:
     made = pack_folder(tmp_path_with(tmp_path))
     (tmp_path / "b.tgz").write_bytes(made.gz)

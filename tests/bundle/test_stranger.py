@@ -59,4 +59,4 @@ def test_the_stranger_is_one() -> None:
         for name in node.names
     }
     assert names <= {"hashlib", "json", "struct", "zlib"}
-    assert sum(bool(line.strip()) for line in text.splitlines()) <= 65
+    assert sum(bool(line.strip()) and not line.startswith("#") for line in text.splitlines()) <= 60

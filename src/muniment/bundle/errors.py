@@ -39,12 +39,19 @@ class ContentsDiffer(NotVerified):
     what = "The snapshot's files are not those of its manifest: {bad} bad, {missing} missing, {extra} extra."
     guidance = "Nothing was written. Fetch it again; if it differs again, use another snapshot."
 
-    def __init__(self, bad: Sequence[str], missing: Sequence[str], extra: Sequence[str]) -> None:
-        self.bad = tuple(printable(path) for path in bad[:SHOWN])
-        self.missing = tuple(printable(path) for path in missing[:SHOWN])
-        self.extra = tuple(printable(path) for path in extra[:SHOWN])
-        first = (*self.bad, *self.missing, *self.extra)[0]
-        super().__init__(where=first, bad=len(bad), missing=len(missing), extra=len(extra))
+    bad: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, bad: Sequence[str], missing: Sequence[str], extra: Sequence[str]) -> ContentsDiffer:
+        """The error of these paths; one of the lists has something in it."""
+        where = printable((*bad, *missing, *extra)[0])
+        error = cls(where=where, bad=len(bad), missing=len(missing), extra=len(extra))
+        error.bad, error.missing, error.extra = (
+            tuple(printable(path) for path in paths[:SHOWN]) for paths in (bad, missing, extra)
+        )
+        return error
 
 
 class BadIndex(NotVerified):
@@ -67,5 +74,5 @@ class OutsideLink(NotVerified):
     """A link of a snapshot points out of its own section."""
 
     code = "OUTSIDE_LINK"
-    what = "A link in the snapshot points outside: {target}"
+    what = "The target of a link in the snapshot, {target}, lies outside its section."
     guidance = "Nothing was written. If it was kept on purpose, fetch it with the outside links allowed."

@@ -137,10 +137,12 @@ class _Writer:
             os.close(self._file)
 
     def _folder(self, names: tuple[str, ...]) -> int:
+        """The descriptor of a folder; it and those above it are made if they are missing."""
         if names not in self._made:
-            parent = self._folder(names[:-1])
-            os.mkdir(names[-1], 0o700, dir_fd=parent)
-            self._made.add(names)
+            for depth in range(1, len(names) + 1):
+                if names[:depth] not in self._made:
+                    os.mkdir(names[depth - 1], 0o700, dir_fd=self._chain.folder(list(names[: depth - 1])))
+                    self._made.add(names[:depth])
         return self._chain.folder(list(names))
 
     def _repeat(self, member: Member) -> None:

@@ -13,7 +13,7 @@ from struct import Struct
 
 from muniment.bundle.deflate import combine
 from muniment.bundle.errors import BadIndex
-from muniment.bundle.model import BLOCK, EXTENT_MOST, Extent, Row
+from muniment.bundle.model import BLOCK, EXTENT_MOST, PATH_MOST, Extent, Row
 from muniment.digest import Digest
 from muniment.message import Message, say
 
@@ -26,8 +26,6 @@ CHECK = 32
 
 BYTES_MOST = 256 << 20
 """No index is longer; the default of the cap that a caller may lower."""
-
-PATH_MOST = 4096 + 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from zlib import adler32
 
 from muniment.bundle.errors import BadBundle
 from muniment.bundle.manifest import plain
-from muniment.bundle.model import BLOCK, MANIFEST
-from muniment.bundle.tar import SECOND
+from muniment.bundle.model import BLOCK, MANIFEST, too_far
+from muniment.bundle.tar import SECOND, wire
 from muniment.evidence import Kind
 from muniment.message import Message, say
 from muniment.path import BadPath, RelPath, printable
@@ -184,6 +184,8 @@ class Members:
             place = RelPath.parse(path)
         except BadPath as error:
             raise _refused(say("a path that leads nowhere or outside stands in it"), path) from error
+        if too_far(wire(path)):
+            raise _refused(say("its path is longer or deeper than a snapshot can hold"), path[:200])
         if path in self._seen or (kind is not Kind.DIRECTORY and path in self._folders):
             raise _refused(say("a path stands twice in it"), path)
         if not _belongs(path, kind):

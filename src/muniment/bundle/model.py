@@ -20,6 +20,21 @@ EXTENT_MOST = 2 << 20
 
 MANIFEST = "manifest.json"
 
+PATH_MOST = 8192
+"""No path in a bundle has more bytes."""
+
+DEPTH_MOST = 200
+"""No path in a bundle has more names: one open folder is needed for each."""
+
+
+def too_far(path: bytes) -> bool:
+    """Whether a path is longer or deeper than a bundle takes.
+
+    >>> too_far(b"files/workspace/a"), too_far(b"a/" * 200 + b"b")
+    (False, True)
+    """
+    return len(path) > PATH_MOST or path.count(b"/") >= DEPTH_MOST
+
 
 class Entry(NamedTuple):
     """One thing to be packed.

@@ -34,8 +34,10 @@ from muniment.bundle.model import (
     Memory,
     Packed,
     Source,
+    too_far,
 )
 from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
 from muniment.message import Message, say
 from muniment.path import printable
@@ -60,16 +62,12 @@ class Unsorted(ValueError):
     """The entries do not come in the order of their paths, or a path stands twice."""
 
 
-class _Member(NamedTuple):
-    entry: Entry
-    header: bytes
-
-
 class _Group(NamedTuple):
-    """Small entries that make one extent."""
+    """Small entries that make one extent; `size` is what it will have, in raw bytes."""
 
-    members: list[_Member]
+    members: list[Entry]
     key: bytes | None
+    size: int
 
 
 class _Piece(NamedTuple):
@@ -181,7 +179,8 @@ class Packing:
                         busy += 1
                     else:
                         flying.append(self._work(batch))
-                    while flying and (busy > AHEAD * self._workers or isinstance(flying[0], list)):
+                    most = AHEAD * self._workers
+                    while flying and (busy > most or len(flying) > 4 * most or isinstance(flying[0], list)):
                         first = flying.popleft()
                         if isinstance(first, list):
                             yield from first
@@ -203,7 +202,7 @@ class Packing:
         for step in self._steps():
             batch.append(step)
             if isinstance(step, _Group):
-                size += sum(len(member.header) + member.entry.size for member in step.members)
+                size += step.size
             elif isinstance(step, _Piece):
                 size += len(step.raw)
             if size >= BATCH or len(batch) >= BATCH_MOST:
@@ -214,7 +213,7 @@ class Packing:
 
     def _steps(self) -> Iterator[_Step]:
         rules = self._rules
-        group: list[_Member] = []
+        group: list[Entry] = []
         size = 0
         before = b""
         for entry in self._entries:
@@ -222,37 +221,38 @@ class Packing:
             if path <= before:
                 raise Unsorted(f"{entry.path!r} does not come after {os.fsdecode(before)!r}")
             before = path
-            header = tar.header(entry, entry.size)
-            room = len(header) + entry.size + -entry.size % BLOCK
+            if too_far(path):
+                yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
+                continue
+            room = tar.room(entry, path)
             large = entry.size > rules.large
             if group and (large or size + room > rules.cap):
-                yield self._group(group)
+                yield self._group(group, size)
                 group, size = [], 0
             if large:
-                yield from self._large(_Member(entry, header), path)
+                yield from self._large(entry, path)
                 continue
-            group.append(_Member(entry, header))
+            group.append(entry)
             size += room
             if cut_after(path, room, rules.mean):
-                yield self._group(group)
+                yield self._group(group, size)
                 group, size = [], 0
         if group:
-            yield self._group(group)
+            yield self._group(group, size)
 
-    def _group(self, members: list[_Member]) -> _Group | _Made:
+    def _group(self, members: list[Entry], size: int) -> _Group | _Made:
         if self._memory is None:
-            return _Group(members, None)
+            return _Group(members, None, size)
         key = _key(members)
         known = None if key is None else self._memory.recall(key)
-        return _Group(members, key) if known is None else _recalled(members, known)
+        return _Group(members, key, size) if known is None else _recalled(members, known)
 
-    def _large(self, member: _Member, path: bytes) -> Iterator[_Step]:
-        """A large file: its header, then its pieces; only hashing the whole is done here."""
-        first = self._group([member])
+    def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
+        """A large file: its records, then its pieces; only hashing the whole is done here."""
+        first = self._group([entry], 0)
         if isinstance(first, _Made):
             yield first
             return
-        entry, header = member
         fd = -1
         try:
             if entry.content is None:
@@ -265,7 +265,7 @@ class Packing:
             size = entry.size if fd < 0 else before.st_size
             read = partial(os.read, fd) if entry.content is None else BytesIO(entry.content).read
             reader = _Exactly(read, size)
-            yield _Piece(header if size == entry.size else tar.header(entry, size), path)
+            yield _Piece(tar.header(entry, size), path)
             held = b""
             for piece in pieces(reader.read, self._rules):
                 if held:
@@ -298,9 +298,9 @@ class Packing:
         files: list[Packed] = []
         faults: list[Fault] = []
         key = step.key
-        for entry, header in step.members:
+        for entry in step.members:
             if entry.kind is not Kind.FILE:
-                parts.append(header)
+                parts.append(tar.header(entry, 0))
                 continue
             try:
                 data, stable = _read(self._source, entry)
@@ -311,32 +311,45 @@ class Packing:
                 faults.append(Fault(entry.path, "changed", CHANGED))
             size = len(data)
             if size != entry.size:
-                header, key = tar.header(entry, size), None
-            parts += (header, data, bytes(-size % BLOCK))
+                key = None
+            parts += (tar.header(entry, size), data, bytes(-size % BLOCK))
             files.append(Packed(entry.path, size, hashlib.sha256(data).hexdigest()))
         if not parts:
             return _Made([], [], faults)
-        extent = make_extent(b"".join(parts), wire(step.members[0].entry.path), self._have)
+        extent = make_extent(b"".join(parts), wire(step.members[0].path), self._have)
         return _Made([extent], files, faults, None if faults else key)
 
 
+TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
 CHANGED = say("it changed while it was read and was packed as it was read")
 
 
-def _key(members: list[_Member]) -> bytes | None:
+def _key(members: list[Entry]) -> bytes | None:
     """A name for entries as they are now; none if one of them is always read."""
-    state = hashlib.sha256(b"muniment group 1\n")
-    for entry, header in members:
-        if entry.kind is Kind.FILE and not entry.stamp:
+    facts = [b"muniment group 1"]
+    for path, kind, mode, mtime_ns, size, target, stamp, *_ in members:
+        if kind is Kind.FILE and not stamp:
             return None
-        state.update(b"%d %d\n" % (len(header), len(entry.stamp)))
-        state.update(header + entry.stamp)
-    return state.digest()
+        name, where = wire(path), wire(target)
+        told = (
+            len(name),
+            name,
+            kind.value.encode(),
+            mode,
+            mtime_ns,
+            size,
+            len(where),
+            where,
+            len(stamp),
+            stamp,
+        )
+        facts.append(b"%d %b %b %d %d %d %d %b %d %b" % told)
+    return hashlib.sha256(b"\n".join(facts)).digest()
 
 
-def _recalled(members: list[_Member], known: Known) -> _Made:
-    path = wire(members[0].entry.path)
-    files = (member.entry for member in members if member.entry.kind is Kind.FILE)
+def _recalled(members: list[Entry], known: Known) -> _Made:
+    path = wire(members[0].path)
+    files = [entry for entry in members if entry.kind is Kind.FILE]
     return _Made(
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
@@ -383,7 +396,7 @@ def _face(fact: os.stat_result) -> tuple[int, int, int]:
 
 
 def _unreadable(entry: Entry, error: OSError) -> Fault:
-    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=error.strerror or error))
+    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=system_reason(error)))
 
 
 class _Exactly:
@@ -403,7 +416,7 @@ class _Exactly:
             try:
                 data = self._read(want)
             except OSError as error:
-                self.finding = say("it could not be read to its end: {error}", error=error.strerror or error)
+                self.finding = say("it could not be read to its end: {error}", error=system_reason(error))
         if want and not data:
             if self.finding is None:
                 self.finding = say("it became shorter while it was read")

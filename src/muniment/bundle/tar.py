@@ -66,6 +66,22 @@ def header(entry: Entry, size: int) -> bytes:
     return _pax(keep) + record if keep else record
 
 
+def room(entry: Entry, path: bytes) -> int:
+    """How many bytes a member takes in the stream: records, content and the last block's filling.
+
+    >>> one = Entry("a", Kind.FILE, 0o644, 5, 700)
+    >>> room(one, b"a") == len(header(one, 700)) + 1024
+    True
+    """
+    if entry.kind is Kind.LINK or len(path) > 99 or entry.size >= USTAR_SIZE or not path.isascii():
+        records = len(header(entry, entry.size))
+    elif 0 <= entry.mtime_ns < USTAR_TIME * SECOND and not entry.mtime_ns % SECOND:
+        records = BLOCK
+    else:
+        records = 3 * BLOCK
+    return records + entry.size + -entry.size % BLOCK
+
+
 def padding(size: int) -> bytes:
     """The zeros that fill up the last block of a file of `size` bytes."""
     return bytes(-size % BLOCK)

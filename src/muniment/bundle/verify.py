@@ -118,7 +118,7 @@ def _compare(manifest: bytes, found: dict[str, tuple[int, bytes]]) -> Verified:
     facts = read_manifest(manifest, each)
     extra = [path for path, known in listed.items() if not known]
     if bad or missing or extra:
-        raise ContentsDiffer(bad, missing, extra)
+        raise ContentsDiffer.of(bad, missing, extra)
     sections = {name: (files[name], sizes[name]) for name in sorted(files)}
     return Verified(facts, files.total(), sizes.total(), sections)
 
