@@ -90,14 +90,16 @@ class Plan:
     @property
     def total_files(self) -> int:
         """Files that would go in."""
-        return sum(one.files for one in (*self.items, *self.extra_paths) if one.status == OK) + sum(
-            one.status == OK for one in self.api
-        )
+        kept = sum(item.files for item in self.items if item.status == OK)
+        kept += sum(path.files for path in self.extra_paths if path.status == OK)
+        return kept + sum(file.status == OK for file in self.api)
 
     @property
     def total_size_bytes(self) -> int:
         """Bytes that would go in, before deflating."""
-        return sum(one.size_bytes for one in (*self.items, *self.extra_paths, *self.api) if one.status == OK)
+        kept = sum(item.size_bytes for item in self.items if item.status == OK)
+        kept += sum(path.size_bytes for path in self.extra_paths if path.status == OK)
+        return kept + sum(file.size_bytes for file in self.api if file.status == OK)
 
     def to_json(self) -> dict[str, Json]:
         """The plan for programs, and as it is kept."""
