@@ -19,8 +19,14 @@ STATE = ".muniment"
 MANAGED = frozenset({STATE, ".restore", ".backup"})
 """Top-level folders that hold Muniment's own state."""
 
+DISPLAY_MAX = 500
+"""Signs in a name on a card, at most."""
+
 TRIES = 4096
 """Seconds that are tried for a free timestamp, at most."""
+
+_LINKS_FOLLOWED = 40
+"""As many as Linux follows on one path."""
 
 _ARCHIVE_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _KWEAVER_REMOVED = re.compile(r'[<>:"/\\|?*#%]')
@@ -33,7 +39,7 @@ def judge_place(source: RelPath, claims: Iterable[tuple[RelPath, str]] = ()) -> 
         raise InvalidSource(where=".", why=say("the workspace itself can not be archived"))
     if source.parts[0].casefold() == ARCHIVES:
         raise InvalidSource(where=printable(source.posix), why=say("it lies in the archives already"))
-    if source.parts[0].casefold() in MANAGED:
+    if source.parts[0].casefold() in MANAGED or any(part.casefold() == STATE for part in source.parts):
         raise InvalidSource(where=printable(source.posix), why=say("Muniment keeps its own state there"))
     for path, owner in claims:
         if source.within(path) or path.within(source):
@@ -64,6 +70,15 @@ def judge_name(source: RelPath) -> None:
             raise InvalidSource(where=printable(source.posix), why=say("its name is not UTF-8")) from error
 
 
+def judge_display_name(name: str | None) -> None:
+    """Refuse a name for the card that no card can show: control characters, what is not UTF-8."""
+    if name is None:
+        return
+    shown = all(sign.isprintable() for sign in name)
+    if not name.strip() or not shown or len(name) > DISPLAY_MAX:
+        raise InvalidInput(where=printable(name[:80]), why=say("it can not be shown as a name on a card"))
+
+
 def judge_track(source: RelPath, kind: Kind, track: Track | None) -> Track:
     """Which track a source goes on; `InvalidInput` when the one asked for does not fit its name."""
     plan = source.name == PLAN_NAME and kind is Kind.FILE
@@ -88,35 +103,37 @@ def judge_links(source: RelPath, table: Table) -> None:
     Each target is followed over the table's own rows, so that links through links count too.
     """
     targets = {row.path: row.target for row in table.rows if row.target is not None}
-    for path, target in targets.items():
-        if _resolve(path.split("/")[:-1], target, targets, 40) is None:
+    for path in targets:
+        if not _stays_inside(path, targets):
             raise InvalidSource(
                 where=printable(f"{source.posix}/{path}"),
                 why=say("it is a link that leads out of the folder"),
             )
 
 
-def _resolve(base: list[str], target: str, links: dict[str, str], budget: int) -> list[str] | None:
-    """Where a target leads, as names below the folder; None when it leaves it or never ends."""
-    if target.startswith("/") or budget == 0:
-        return None
-    at = list(base)
-    for name in target.split("/"):
+def _stays_inside(path: str, links: dict[str, str]) -> bool:
+    """Follow a link as a kernel does: name by name, forty links at most in all."""
+    at: list[str] = []
+    todo = path.split("/")[::-1]
+    followed = 0
+    while todo:
+        name = todo.pop()
         if name in ("", "."):
             continue
         if name == "..":
             if not at:
-                return None
+                return False
             at.pop()
             continue
-        at.append(name)
-        inner = links.get("/".join(at))
-        if inner is not None:
-            resolved = _resolve(at[:-1], inner, links, budget - 1)
-            if resolved is None:
-                return None
-            at = resolved
-    return at
+        target = links.get("/".join((*at, name)))
+        if target is None:
+            at.append(name)
+            continue
+        followed += 1
+        if target.startswith("/") or followed > _LINKS_FOLLOWED:
+            return False
+        todo.extend(target.split("/")[::-1])
+    return True
 
 
 def kept_name(name: str, style: str) -> str:
@@ -126,6 +143,8 @@ def kept_name(name: str, style: str) -> str:
     'my_report.md'
     >>> kept_name("My Report.MD", "kept")
     'My Report.MD'
+    >>> kept_name(".#.", "kweaver")
+    'unnamed'
     """
     if style != "kweaver":
         return name
@@ -135,7 +154,9 @@ def kept_name(name: str, style: str) -> str:
         stem, extension = lowered, ""
     stem = re.sub(r"_+", "_", stem).strip("_")
     extension = re.sub(r"_+", "_", extension).strip("_")
-    return f"{stem or 'unnamed'}.{extension}" if extension else stem or "unnamed"
+    # A name of dots alone would be no name.
+    stem = stem if stem.strip(".") else "unnamed"
+    return f"{stem}.{extension}" if extension else stem
 
 
 def judge_address(address: Address) -> None:
