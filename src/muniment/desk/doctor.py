@@ -12,6 +12,7 @@ from muniment.archive.recover import ACTS, Ending, recover
 from muniment.canonical import Json
 from muniment.disk import platform
 from muniment.disk.errors import Locked
+from muniment.disk.journal import Act
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
@@ -56,52 +57,56 @@ def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
 
 
 def _half_done(workspace: Workspace, mend: bool) -> Iterator[Finding]:
-    try:
-        pending = workspace.journal.pending()
-    except MunimentError as error:
-        yield Finding("half-done acts", Level.WRONG, error.message)
-        return
-    if not pending:
+    if not workspace.journal.names():
         yield Finding("half-done acts", Level.GOOD, say("none"))
         return
     try:
         with workspace.working(alone=True, wait=False):
-            for act in workspace.journal.pending():
-                yield _end(workspace, act.act_id, mend)
+            for name in workspace.journal.names():
+                yield _end(workspace, name, mend)
     except Locked:
         yield Finding(
             "half-done acts", Level.WARNING, say("another act is going on; look again when it has ended")
         )
 
 
-def _end(workspace: Workspace, act_id: str, mend: bool) -> Finding:
-    act = next(each for each in workspace.journal.pending() if each.act_id == act_id)
-    named = {"kind": act.kind, "begun": act.begun}
-    if not workspace.journal.fits(act):
-        return Finding(
-            act_id,
-            Level.WRONG,
-            say("{kind} of {begun} was begun in another workspace; it is left alone", **named),
-        )
-    if act.kind not in ACTS:
-        return Finding(
-            act_id, Level.WRONG, say("{kind} of {begun} is nothing that can be ended here", **named)
-        )
-    if not mend:
-        return Finding(act_id, Level.WARNING, say("{kind} of {begun} is half done", **named))
+def _end(workspace: Workspace, name: str, mend: bool) -> Finding:
+    """Each journal for itself: one that can not be ended keeps no other from it."""
+    subject = printable(name.removesuffix(".json"))
     try:
+        act = workspace.journal.read(name)
+        if not workspace.journal.fits(act):
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} was begun in another workspace; it is left alone", **_named(act)),
+            )
+        if act.kind not in ACTS:
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} is nothing that can be ended here", **_named(act)),
+            )
+        if not mend:
+            return Finding(subject, Level.WARNING, say("{kind} of {begun} is half done", **_named(act)))
         ending = recover(workspace, act)
     except MunimentError as error:
         return Finding(
-            act_id,
+            subject,
             Level.WRONG,
             say("{what} {where}: {why}", what=error.message, where=error.where, why=error.why or ""),
         )
     if ending is Ending.FINISHED:
-        return Finding(act_id, Level.MENDED, say("{kind} of {begun} was finished", **named))
+        return Finding(subject, Level.MENDED, say("{kind} of {begun} was finished", **_named(act)))
     return Finding(
-        act_id, Level.MENDED, say("{kind} of {begun} was called off; its source is as it was", **named)
+        subject,
+        Level.MENDED,
+        say("{kind} of {begun} was called off; its source is as it was", **_named(act)),
     )
+
+
+def _named(act: Act) -> dict[str, object]:
+    return {"kind": printable(act.kind), "begun": printable(act.begun)}
 
 
 def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
