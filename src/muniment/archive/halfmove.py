@@ -57,6 +57,15 @@ class HalfMove:
         return KEPT if self.keeps else UNDONE
 
 
+def is_stamp(name: str) -> bool:
+    """Whether a name is one of a timestamp.
+
+    >>> is_stamp("2026-11-30-14-28-05"), is_stamp("report.md")
+    (True, False)
+    """
+    return _STAMP.fullmatch(name) is not None
+
+
 def mirror_token(act_id: str) -> str:
     """What names the unfinished copy of a scheduled run's mirror."""
     return f"{act_id}-mirror"
@@ -140,7 +149,7 @@ def _judge_kept(path: RelPath, track: Track) -> None:
     if track is Track.PLAN:
         fits = len(path.parts) == 3 and path.name == PLAN_NAME
     else:
-        fits = len(path.parts) == 4 and _STAMP.fullmatch(path.parts[2]) is not None
+        fits = len(path.parts) == 4 and is_stamp(path.parts[2])
     if not fits or path.parts[0] != ARCHIVES:
         raise ValueError(f"no archive address: {path.posix!r}")
     rules.judge_address(Address(path.parts[1], path.parts[2] if len(path.parts) == 4 else None, path.name))

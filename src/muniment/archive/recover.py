@@ -7,12 +7,14 @@ be killed as well; the next look then finds a state from which it goes on.
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from enum import StrEnum
 
 from muniment.archive.entries import is_recorded
-from muniment.archive.halfmove import KEEP_ACT, UNDO_ACT, HalfMove, mirror_token, read_half_move
+from muniment.archive.halfmove import KEEP_ACT, UNDO_ACT, HalfMove, is_stamp, mirror_token, read_half_move
 from muniment.archive.keepers import drop_empty_folder, undone_draft
+from muniment.archive.model import ARCHIVES
 from muniment.canonical import Json
 from muniment.disk import platform
 from muniment.disk.copy import staging_of
@@ -250,3 +252,16 @@ def _neither(half: HalfMove, found: _Found) -> HalfDone:
             target=found.target.value,
         ),
     )
+
+
+def empty_addresses(workspace: Workspace) -> list[RelPath]:
+    """Timestamps that were claimed and never filled, by calls that were killed in between."""
+    root, archives = workspace.root, RelPath((ARCHIVES,))
+    found: list[RelPath] = []
+    for archive_id in root.names(archives) if root.exists(archives) else ():
+        folder = archives / archive_id
+        if not stat.S_ISDIR(root.stat(folder).st_mode):
+            continue
+        stamps = [folder / name for name in root.names(folder) if is_stamp(name)]
+        found += [each for each in stamps if stat.S_ISDIR(root.stat(each).st_mode) and not root.names(each)]
+    return found

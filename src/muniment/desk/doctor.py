@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muniment.archive.recover import ACTS, Ending, recover
+from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
 from muniment.canonical import Json
 from muniment.disk import platform
-from muniment.disk.errors import Locked
+from muniment.disk.errors import AlreadyThere, Locked, NotThere
 from muniment.disk.journal import Act
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import is_scratch
@@ -49,6 +50,7 @@ def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
     looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
         _half_done,
         _leftovers,
+        _empty_addresses,
         _permissions,
         _file_system,
         _ledger,
@@ -116,29 +118,44 @@ def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
         for inner, found in walk_stats(workspace.root, FOLDER)
         if inner and stat.S_ISREG(found.st_mode) and is_scratch(os.path.basename(inner))
     ]
+    yield from _clear(workspace, "unfinished files", left, mend)
+
+
+def _empty_addresses(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Places in the archive that a killed call had claimed, and nothing came to."""
+    yield from _clear(workspace, "empty addresses", empty_addresses(workspace), mend)
+
+
+def _clear(workspace: Workspace, subject: str, left: list[RelPath], mend: bool) -> Iterator[Finding]:
+    """Remove files and empty folders, unless an act goes on: they may be its own."""
     if not left:
-        yield Finding("unfinished files", Level.GOOD, say("none"))
+        yield Finding(subject, Level.GOOD, say("none"))
     elif not mend:
-        yield Finding(
-            "unfinished files", Level.WARNING, say_count("{count} is left", "{count} are left", len(left))
-        )
+        yield Finding(subject, Level.WARNING, say_count("{count} is left", "{count} are left", len(left)))
     else:
         try:
             with workspace.working(alone=True, wait=False):
                 for path in left:
-                    workspace.root.unlink(path, missing_ok=True)
+                    _remove(workspace, path)
         except Locked:
             yield Finding(
-                "unfinished files",
+                subject,
                 Level.WARNING,
                 say("another act is going on; look again when it has ended"),
             )
             return
         yield Finding(
-            "unfinished files",
-            Level.MENDED,
-            say_count("{count} was removed", "{count} were removed", len(left)),
+            subject, Level.MENDED, say_count("{count} was removed", "{count} were removed", len(left))
         )
+
+
+def _remove(workspace: Workspace, path: RelPath) -> None:
+    """What went away, or was filled, since it was listed is nothing to remove any more."""
+    with contextlib.suppress(NotThere, AlreadyThere):
+        if stat.S_ISDIR(workspace.root.stat(path).st_mode):
+            workspace.root.remove_folder(path)
+        else:
+            workspace.root.unlink(path)
 
 
 def _permissions(workspace: Workspace, mend: bool) -> Iterator[Finding]:
