@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from muniment.archive.errors import InvalidInput, InvalidSource
 from muniment.archive.model import ARCHIVES, PLAN_NAME, Address, Track
 from muniment.evidence import Kind, Table
+from muniment.hosts.errors import InvalidSession
 from muniment.message import say
 from muniment.path import NAME_MAX, RelPath, printable
 
@@ -159,10 +160,15 @@ def kept_name(name: str, style: str) -> str:
     return f"{stem}.{extension}" if extension else stem
 
 
+def judge_archive_id(archive_id: str) -> None:
+    """Refuse a session whose id can not be the name of a folder of its own."""
+    if not _ARCHIVE_ID.fullmatch(archive_id):
+        raise InvalidSession(where=printable(archive_id), why=say("it is no archive id"))
+
+
 def judge_address(address: Address) -> None:
     """Check an address before anything is placed there, and again when it is read back."""
-    if not _ARCHIVE_ID.fullmatch(address.archive_id):
-        raise InvalidInput(where=address.archive_id, why=say("it is no archive id"))
+    judge_archive_id(address.archive_id)
     if len(address.name.encode("utf-8")) > NAME_MAX:
         raise InvalidSource(where=address.name, why=say("its name is too long"))
     if address.path.parts[0] != ARCHIVES or address.path.parts[1] != address.archive_id:
