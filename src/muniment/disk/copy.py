@@ -11,7 +11,7 @@ from muniment.disk import platform
 from muniment.disk.errors import IntoItself, ReadbackFailed, SourceChanged, SpecialFile, named
 from muniment.disk.root import Root, open_regular
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree
-from muniment.disk.write import CHUNK, FORGET_BEYOND, chunks_of, scratch_name, write_all
+from muniment.disk.write import CHUNK, FORGET_BEYOND, chunks_of, new_token, scratch_name, write_all
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Table, compare
 from muniment.message import say
@@ -21,17 +21,25 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def copy_verified(
-    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured
+    source: Root,
+    source_rel: RelPath,
+    target: Root,
+    target_rel: RelPath,
+    measured: Measured,
+    *,
+    token: str | None = None,
 ) -> Table:
     """Copy a measured file or folder to a free name and read it back there.
 
     Modes, times and extended attributes come along.  At every instant the target name holds
     nothing or the whole copy.  Raises `AlreadyThere`, `SourceChanged`, `ReadbackFailed` and the
-    other errors of `disk`; afterwards nothing of the copy is left.
+    other errors of `disk`; afterwards nothing of the copy is left.  `token` names the file that
+    is not finished.
     """
     if measured.kind is Kind.DIRECTORY:
         refuse_into_itself(source, source_rel, target, target_rel)
-    staging = target_rel.parent / scratch_name()
+    token = token or new_token()
+    staging = staging_of(target_rel, token)
     try:
         copy_unchecked(source, source_rel, target, staging)
         sync_tree(target, staging, measured.kind)
@@ -44,9 +52,14 @@ def copy_verified(
         target.sync_folder(target_rel.parent)
         return confirm(target, target_rel, measured)
     except BaseException:
-        withdraw(target, target_rel)
+        withdraw(target, target_rel, token)
         say_if_changed(source, source_rel, measured)
         raise
+
+
+def staging_of(target_rel: RelPath, token: str) -> RelPath:
+    """Where a copy grows until it is whole."""
+    return target_rel.parent / scratch_name(f"{token}-new")
 
 
 def say_if_changed(source: Root, rel: RelPath, measured: Measured) -> None:
@@ -223,9 +236,9 @@ def sync_tree(root: Root, rel: RelPath, kind: Kind) -> None:
         platform.close(fd)
 
 
-def withdraw(root: Root, rel: RelPath) -> None:
+def withdraw(root: Root, rel: RelPath, token: str) -> None:
     """Take a whole copy away from its name at one instant, then remove it."""
-    aside = rel.parent / scratch_name()
+    aside = staging_of(rel, token)
     try:
         with root.folder(rel.parent) as fd, named(rel):
             platform.rename_exclusive(fd, rel.name, fd, aside.name)

@@ -14,7 +14,7 @@ from muniment.disk.copy import confirm, copy_verified, refuse_into_itself, say_i
 from muniment.disk.errors import NotThere, PutBackFailed, SourceChanged, SourceNotRemoved, named
 from muniment.disk.root import Root
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree, walk_stats
-from muniment.disk.write import scratch_name
+from muniment.disk.write import new_token, scratch_name
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Table
 from muniment.message import say
@@ -36,7 +36,7 @@ def move_verified(
     target_rel: RelPath,
     measured: Measured,
     *,
-    aside: str | None = None,
+    token: str | None = None,
 ) -> Moved:
     """Move a measured file or folder to a free name.
 
@@ -44,8 +44,8 @@ def move_verified(
     stands at the source as before, save when the source's name was taken meanwhile
     (`PutBackFailed`) or its removal after copying failed midway (`SourceNotRemoved`): these name
     the place where the content is.  A file with names outside is copied, so that nobody can
-    change it through another name (spec 1, move).  `aside` is the name that a copied source
-    bears, in its own folder, from when it is given up until it is removed.
+    change it through another name (spec 1, move).  `token` names the files that are not
+    finished, so that whoever ends the act after a crash can find them.
     """
     if measured.kind is Kind.DIRECTORY:
         refuse_into_itself(source, source_rel, target, target_rel)
@@ -56,9 +56,15 @@ def move_verified(
             if _rename(old, new):
                 table = _confirm_or_put_back(source, old, target, new, measured)
                 return Moved(table, copied=False)
-    table = copy_verified(source, source_rel, target, target_rel, measured)
-    give_up_source(source, source_rel, target, target_rel, measured, aside or scratch_name())
+    token = token or new_token()
+    table = copy_verified(source, source_rel, target, target_rel, measured, token=token)
+    give_up_source(source, source_rel, target, target_rel, measured, token)
     return Moved(table, copied=True)
+
+
+def aside_of(source_rel: RelPath, token: str) -> RelPath:
+    """Where a copied source lies from when it is given up until it is removed."""
+    return source_rel.parent / scratch_name(f"{token}-aside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ def _rename(old: _Name, new: _Name) -> bool:
     """Rename to a free name; False when only copying leads there.
 
     The kernel's answer decides and not device numbers: folders of an overlay's lower layer can
-    not be renamed at all, and a mount point is busy.
+    not be renamed at all.
     """
     with named(new.rel):
         try:
@@ -88,7 +94,7 @@ def _rename(old: _Name, new: _Name) -> bool:
         except FileNotFoundError as error:
             raise NotThere(where=printable(old.rel.posix)) from error
         except OSError as error:
-            if error.errno in (errno.EXDEV, errno.EBUSY):
+            if error.errno == errno.EXDEV:
                 return False
             raise
     return True
@@ -127,25 +133,25 @@ def _put_back(root: Root, new: _Name, old: _Name) -> None:
 
 
 def give_up_source(
-    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured, aside_name: str
+    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured, token: str
 ) -> None:
     """After a verified copy: set the source aside, make sure that it is still what was copied,
     then remove it.  A source that changed goes back to its name, and the copy is removed.
 
-    A folder that can not be renamed even beside itself (an overlay's lower layer, a mount point)
-    is removed where it stands, entry by entry and only what was copied.
+    A folder that can not be renamed even beside itself (in an overlay's lower layer) is removed
+    where it stands, entry by entry and only what was copied.
     """
     try:
-        _remove_source(source, source_rel, f"{target.path}/{target_rel.posix}", measured, aside_name)
+        _remove_source(source, source_rel, f"{target.path}/{target_rel.posix}", measured, token)
     except (SourceNotRemoved, PutBackFailed):
         raise
     except BaseException:
-        withdraw(target, target_rel)
+        withdraw(target, target_rel, token)
         raise
 
 
-def _remove_source(source: Root, source_rel: RelPath, copy: str, measured: Measured, aside_name: str) -> None:
-    aside = source_rel.parent / aside_name
+def _remove_source(source: Root, source_rel: RelPath, copy: str, measured: Measured, token: str) -> None:
+    aside = aside_of(source_rel, token)
     with _named(source, source_rel) as old, _named(source, aside) as new:
         left, removing = old, False
         try:

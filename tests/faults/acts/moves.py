@@ -10,12 +10,13 @@ from pathlib import Path
 from tests.faults.acts.content import Entry, differs, scratch, stands
 from tests.faults.harness import Ended
 
-from muniment.disk.move import move_verified
+from muniment.disk.move import aside_of, move_verified
 from muniment.disk.root import Root
 from muniment.disk.tree import measure
 from muniment.path import RelPath
 
-ASIDE = ".set-aside"
+TOKEN = "the-act"
+ASIDE = aside_of(RelPath.parse("work"), TOKEN).name
 
 
 def move(place: Path, acknowledge: Callable[[str], None]) -> None:
@@ -23,7 +24,7 @@ def move(place: Path, acknowledge: Callable[[str], None]) -> None:
     with Root.open(place / "from") as source, Root.open(place / "to") as target:
         rel = RelPath.parse("work")
         measured = measure(source, rel, refuse_writers=True)
-        moved = move_verified(source, rel, target, RelPath.parse("kept"), measured, aside=ASIDE)
+        moved = move_verified(source, rel, target, RelPath.parse("kept"), measured, token=TOKEN)
         acknowledge(str(moved.table.digest))
 
 
@@ -55,7 +56,7 @@ def check_move(place: Path, ended: Ended | None, wanted: dict[str, Entry]) -> No
 def end_move(place: Path, wanted: dict[str, Entry]) -> None:
     """What `doctor` does: a whole target wins over whatever is left of the source."""
     work, kept, aside = place / "from" / "work", place / "to" / "kept", place / "from" / ASIDE
-    for path in [*scratch(place / "from"), *scratch(place / "to")]:
+    for path in scratch(place / "to"):
         _remove(path)
     if stands(kept, wanted):
         _remove(work)
