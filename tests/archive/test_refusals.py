@@ -32,7 +32,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield opened
 
 
-def refused(scene: Scene, code: str, *requests: Request, why: str = "", **options: object) -> MunimentError:
+def refused(scene: Scene, code: str, *requests: Request, why: str = "", **options: Any) -> MunimentError:
     """The call is refused with this code; what was there is there."""
     with (
         untouched(scene, *{request.source.posix for request in requests if request.source.parts}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from muniment.archive.entries import KEPT, PREFIX, UNDONE
 from muniment.archive.model import ARCHIVES, PLAN_NAME, Address, Track
 from muniment.digest import Digest
 from muniment.disk.errors import HalfDone
-from muniment.disk.journal import Act
+from muniment.disk.journal import Act, Journal
 from muniment.disk.move import aside_of
 from muniment.disk.root import Root
 from muniment.disk.tree import Measured, check_stamps
@@ -87,6 +88,16 @@ def stands_as_before(root: Root, source: RelPath, target: RelPath, token: str, m
         except MunimentError:
             return False
     return True
+
+
+def let_go(journal: Journal, act: Act) -> None:
+    """Remove the journal of an act that is over.
+
+    One that can not be removed does no harm: whoever reads it finds the act over.  So the outcome
+    of the act, not this, is what its caller hears of.
+    """
+    with contextlib.suppress(MunimentError):
+        journal.end(act)
 
 
 def read_half_move(act: Act) -> HalfMove:

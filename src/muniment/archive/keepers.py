@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.archive.check import may_be_edited, place_of
 from muniment.archive.entries import COPIED, SEALED, UNDONE, is_recorded
 from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded, TargetExists
-from muniment.archive.halfmove import UNDO_ACT, stands_as_before
+from muniment.archive.halfmove import UNDO_ACT, let_go, stands_as_before
 from muniment.archive.model import ARCHIVES, Entry
 from muniment.archive.rules import MANAGED
 from muniment.canonical import Json
@@ -48,10 +48,10 @@ def undo(workspace: Workspace, entry: Entry) -> RelPath:
             move_verified(workspace.root, place, workspace.root, entry.origin, measured, token=act.act_id)
         except BaseException as error:
             if stands_as_before(workspace.root, place, entry.origin, act.act_id, measured):
-                workspace.journal.end(act)
+                let_go(workspace.journal, act)
             raise _taken(entry) if isinstance(error, AlreadyThere) else error from error
         _record_undone(workspace, entry, place, measured, act)
-        workspace.journal.end(act)
+        let_go(workspace.journal, act)
         drop_empty_folder(workspace.root, place.parent)
     return entry.origin
 
@@ -76,7 +76,7 @@ def _record_undone(workspace: Workspace, entry: Entry, place: RelPath, measured:
             raise NotRecorded(where=where, why=silent.message) from error
         if not written:
             move_verified(workspace.root, entry.origin, workspace.root, place, measured, token=act.act_id)
-            workspace.journal.end(act)
+            let_go(workspace.journal, act)
         elif isinstance(error, MunimentError):
             raise NotRecorded(where=where, why=error.message) from error
         raise

@@ -16,7 +16,7 @@ from muniment.archive.accept import Accepted, accept
 from muniment.archive.addresses import Claims
 from muniment.archive.entries import KEPT, PREFIX, is_recorded
 from muniment.archive.errors import EmptyTarget, InvalidSource, MissingSource, NotRecorded, TargetExists
-from muniment.archive.halfmove import KEEP_ACT, mirror_token, stands_as_before
+from muniment.archive.halfmove import KEEP_ACT, let_go, mirror_token, stands_as_before
 from muniment.archive.model import ARCHIVES, Address, Card, ReadBack, Receipt, Request, Track
 from muniment.canonical import Json
 from muniment.clock import instant
@@ -124,7 +124,7 @@ class Archive:
                     raise
                 events = self._record(drafts, moving)
                 for one in moving:
-                    self._workspace.journal.end(one.act)
+                    let_go(self._workspace.journal, one.act)
             return [receipt.recorded(event.event_id) for receipt, event in zip(receipts, events, strict=True)]
 
     def _record(self, drafts: Sequence[Draft], moving: Sequence[_Moving]) -> list[Event]:
@@ -194,7 +194,7 @@ class Archive:
             if stands_as_before(self._root, source, address.path, act.act_id, one.measured):
                 if mirror is not None and mirrored:
                     remove_tree(self._root, mirror.path)
-                workspace.journal.end(act)
+                let_go(workspace.journal, act)
             # Else the content lies elsewhere: the journal stays, so that `doctor` can end it.
             raise _as_archive_error(error, self._root, source, address) from error
         return _Moving(one, address, mirror, reference, act, moved)
@@ -213,7 +213,7 @@ class Archive:
                 )
                 if one.mirror is not None:
                     remove_tree(self._root, one.mirror.path)
-                self._workspace.journal.end(one.act)
+                let_go(self._workspace.journal, one.act)
             except MunimentError as error:
                 failed = PutBackFailed(
                     where=printable(here.posix), source=printable(back.posix), why=error.message

@@ -7,6 +7,7 @@ act, call it off, or say that neither fits (spec 0, disk).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import instant
-from muniment.disk.errors import HalfDone
+from muniment.disk.errors import HalfDone, NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
@@ -82,7 +83,12 @@ class Journal:
 
     def pending(self) -> list[Act]:
         """Acts that were begun and neither ended nor called off, oldest first."""
-        return [self.read(name) for name in self.names()]
+        found: list[Act] = []
+        for name in self.names():
+            # An act that another process ended since the listing is over.
+            with contextlib.suppress(NotThere):
+                found.append(self.read(name))
+        return found
 
     def names(self) -> list[str]:
         """The names of the journals there are, readable or not, oldest first."""
