@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from tests.archive.scene import FALLBACK, Scene, content, killed_at, open_scene, rel, swift_scene
+from tests.archive.scene import FALLBACK, Scene, content, killed_at, open_scene, swift_scene
 
 from muniment.archive.check import find_entry
 from muniment.archive.entries import KEPT, UNDONE
 from muniment.archive.keepers import undo
-from muniment.archive.model import Request
 from muniment.desk.doctor import Level, examine
 from muniment.hosts.session import Session, SessionSource
 
@@ -67,9 +65,9 @@ def good_after_doctor(scene: Scene) -> None:
         assert list(stamp.iterdir()), f"an empty timestamp is left: {stamp}"
 
 
-def whole_places(scene: Scene, wanted: dict[str, tuple[str, bytes]], name: str) -> list[Path]:
-    """Where the whole content stands, under whatever name."""
-    return [each for each in [scene.path, *scene.path.rglob("*")] if content(each) == wanted]
+def is_whole_somewhere(scene: Scene, wanted: dict[str, tuple[str, bytes]]) -> bool:
+    """Whether the whole content stands anywhere, under whatever name."""
+    return any(content(each) == wanted for each in [scene.path, *scene.path.rglob("*")])
 
 
 def check_kept(scene: Scene, names: list[str], wanted: dict[str, dict[str, tuple[str, bytes]]]) -> int:
@@ -96,22 +94,22 @@ def check_kept(scene: Scene, names: list[str], wanted: dict[str, dict[str, tuple
     return kept
 
 
-@pytest.mark.parametrize(
-    ("make", "session"),
-    [
-        (make_file, FALLBACK),
-        (make_tree, FALLBACK),
-        (make_linked_file, FALLBACK),
-        (make_linked_tree, FALLBACK),
-        (make_three, FALLBACK),
-        (make_file, CRON),
-        (make_linked_tree, CRON),
-    ],
-    ids=["file", "folder", "linked file", "linked folder", "three", "mirrored file", "mirrored folder"],
-)
-def test_keeping_killed_anywhere_is_ended(make: Callable[[Scene], list[str]], session: Session) -> None:
+CASES = [
+    (make_file, FALLBACK),
+    (make_tree, FALLBACK),
+    (make_linked_file, FALLBACK),
+    (make_linked_tree, FALLBACK),
+    (make_three, FALLBACK),
+    (make_file, CRON),
+    (make_linked_tree, CRON),
+]
+NAMES = ["file", "folder", "linked file", "linked folder", "three", "mirrored file", "mirrored folder"]
+
+
+def kill_keeping(make: Callable[[Scene], list[str]], session: Session, first: int, step: int) -> None:
+    """Kill the act before every so manieth change of the disk, until it gets through."""
     endings: set[int] = set()
-    for number in range(1, 1000):
+    for number in range(first, 1000, step):
         with swift_scene() as scene:
             names = make(scene)
             wanted = {name: content(scene.path / name) for name in names}
@@ -122,7 +120,7 @@ def test_keeping_killed_anywhere_is_ended(make: Callable[[Scene], list[str]], se
 
             killed = killed_at(number, act)
             for name in names:
-                assert whole_places(scene, wanted[name], name), f"{name} is whole nowhere"
+                assert is_whole_somewhere(scene, wanted[name]), f"{name} is whole nowhere"
             doctor(scene)
             endings.add(check_kept(scene, names, wanted))
             good_after_doctor(scene)
@@ -135,10 +133,21 @@ def test_keeping_killed_anywhere_is_ended(make: Callable[[Scene], list[str]], se
     assert number > 20
 
 
-@pytest.mark.parametrize("linked", [False, True], ids=["by renaming", "by copying"])
-def test_taking_back_killed_anywhere_is_ended(linked: bool) -> None:
+@pytest.mark.parametrize(("make", "session"), CASES, ids=NAMES)
+def test_keeping_killed_at_many_points_is_ended(make: Callable[[Scene], list[str]], session: Session) -> None:
+    kill_keeping(make, session, 2, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("make", "session"), CASES, ids=NAMES)
+def test_keeping_killed_anywhere_is_ended(make: Callable[[Scene], list[str]], session: Session) -> None:
+    kill_keeping(make, session, 1, 1)
+
+
+def kill_undoing(linked: bool, step: int) -> None:
+    """The same of taking back."""
     endings: set[bool] = set()
-    for number in range(1, 1000):
+    for number in range(1, 1000, step):
         with swift_scene() as scene:
             (name,) = make_tree(scene)
             wanted = content(scene.path / name)
@@ -152,18 +161,29 @@ def test_taking_back_killed_anywhere_is_ended(linked: bool) -> None:
                     undo(own.workspace, find_entry(own.workspace, reference))
 
             killed = killed_at(number, act)
-            assert whole_places(scene, wanted, name)
+            assert is_whole_somewhere(scene, wanted)
             doctor(scene)
             undone = bool(scene.events(UNDONE))
             endings.add(undone)
             assert len(scene.events(UNDONE)) <= 1
             assert content(address) == ({} if undone else wanted)
-            # What was copied and not reported may stay beside; it is never a part of the thing.
+            # What was copied and not reported may stay; it is never a part of the thing.
             assert content(scene.path / name) in ([wanted] if undone else [{}, wanted])
             good_after_doctor(scene)
             if not killed:
                 break
     assert endings == {False, True} and number > 15
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["by renaming", "by copying"])
+def test_taking_back_killed_at_many_points_is_ended(linked: bool) -> None:
+    kill_undoing(linked, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("linked", [False, True], ids=["by renaming", "by copying"])
+def test_taking_back_killed_anywhere_is_ended(linked: bool) -> None:
+    kill_undoing(linked, 1)
 
 
 def kill_act_and_doctor(make: Callable[[Scene], list[str]], step: int) -> int:
@@ -198,19 +218,10 @@ def kill_act_and_doctor(make: Callable[[Scene], list[str]], step: int) -> int:
 
 
 def test_a_doctor_killed_too_goes_on_where_it_was() -> None:
-    assert kill_act_and_doctor(make_linked_tree, 6) > 20
+    assert kill_act_and_doctor(make_linked_tree, 7) > 15
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("make", [make_linked_tree, make_three], ids=["copied folder", "three"])
 def test_a_doctor_killed_anywhere_goes_on_where_it_was(make: Callable[[Scene], list[str]]) -> None:
     assert kill_act_and_doctor(make, 1) > 100
-
-
-def test_a_call_of_one_request_twice_is_no_kill(tmp_path: Path) -> None:
-    """The very same request object twice is refused as any overlap is."""
-    with open_scene(tmp_path) as scene:
-        scene.write("a.txt")
-        request = Request(rel("a.txt"))
-        with pytest.raises(Exception, match="archived by the same call"):
-            scene.archive().keep([request, request])

@@ -75,16 +75,14 @@ def mirror_token(act_id: str) -> str:
 def stands_as_before(root: Root, source: RelPath, target: RelPath, token: str, measured: Measured) -> bool:
     """Whether a move that failed has left its source at its own name, so that nothing is half done.
 
-    The source may have changed meanwhile, which may be why the move failed; then nothing of it
-    may stand at the target or beside.
+    The source may have changed or gone meanwhile, which may be why the move failed; then nothing
+    of it may stand at the target or beside.
     """
     try:
         check_stamps(root, source, measured)
     except MunimentError:
         try:
-            return root.exists(source) and not any(
-                root.exists(place) for place in (target, aside_of(source, token))
-            )
+            return not any(root.exists(place) for place in (target, aside_of(source, token)))
         except MunimentError:
             return False
     return True
