@@ -9,12 +9,13 @@ from shlex import quote
 from muniment.archive.outstanding import outstanding
 from muniment.canonical import Json
 from muniment.disk.root import Root
+from muniment.errors import MunimentError
 from muniment.hosts.generic.session import WorkingSession
 from muniment.hosts.git import ask_git
 from muniment.hosts.session import Session
 from muniment.hosts.workspace import Found
 from muniment.message import Message
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.record.errors import LedgerDamaged
 from muniment.record.event import FIRST
 from muniment.record.state import Workspace, is_initialised
@@ -71,7 +72,7 @@ def overview(
     except LedgerDamaged as error:
         damage = error.why or error.message
     loose = tuple(outstanding(root, ask_git, sessions.started_ns()))
-    half_done = tuple(f"{act.kind} {act.act_id}" for act in opened.journal.pending())
+    half_done = tuple(_half_done(opened, name) for name in opened.journal.names())
     if damage is not None:
         step = "muniment ledger verify"
     elif half_done:
@@ -80,6 +81,15 @@ def overview(
         step = _next(loose, head)
     root_id = opened.identity.root_id
     return Overview(found, "generic", session, root_id, head, damage, loose, half_done, step)
+
+
+def _half_done(opened: Workspace, name: str) -> str:
+    try:
+        act = opened.journal.read(name)
+    except MunimentError:
+        # `doctor` says what is wrong with it.
+        return printable(name)
+    return printable(f"{act.kind} {act.act_id}")
 
 
 def _next(loose: tuple[RelPath, ...], head: Witness | None) -> str:
