@@ -25,6 +25,18 @@ from muniment.path import RelPath
 _ANSWER_LIMIT = 1 << 20
 
 
+def _ends_with_valued(word: str, valued: set[str]) -> bool:
+    """Whether letters behind one dash end with one whose value is the next word.
+
+    >>> [_ends_with_valued(word, {"-w"}) for word in ("-qw", "-q", "-wq", "-qw/home/w", "--w")]
+    [True, False, False, False, False]
+    """
+    if word[:1] != "-" or word[1:2] in ("", "-"):
+        return False
+    takes = next((at for at, letter in enumerate(word[1:], 1) if f"-{letter}" in valued), None)
+    return takes == len(word) - 1
+
+
 class ArchiveGroup(Group):
     """`muniment archive PATH…`: a first word that is no verb is a path to keep (spec 1, surface)."""
 
@@ -47,7 +59,7 @@ class ArchiveGroup(Group):
         for word in words:
             if word == "--":
                 return None
-            if word in valued:
+            if word in valued or _ends_with_valued(word, valued):
                 next(words, None)
             elif not word.startswith("-"):
                 return word
