@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.path import RelPath
     from muniment.record.state import Workspace
     from muniment.settings import Setting
 
@@ -227,13 +228,16 @@ class House:
         prefix = card_prefix(self.settings().get(CARD_PREFIX), self.hosted, self.root.path)
         return f"{prefix}/{ARCHIVES}"
 
-    def archive(self) -> Archive:
-        """The room that keeps deliverables."""
+    def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
+        """The room that keeps deliverables; `require` adds to what the settings require."""
         from muniment.archive import settings as known
         from muniment.archive.service import Archive, Options
 
         settings = self.settings()
-        options = Options(settings.get(known.NAMES), settings.get(known.MUTABLE), settings.get(known.REQUIRE))
+        demands = dict(settings.get(known.REQUIRE).items())
+        for pattern, more in require.items():
+            demands[pattern] = (*demands.get(pattern, ()), *more)
+        options = Options(settings.get(known.NAMES), settings.get(known.MUTABLE), demands)
         return Archive(
             self.workspace,
             self.session,
@@ -241,6 +245,13 @@ class House:
             local=_local_time,
             workspace_rule=self.found.rule.value,
         )
+
+    def loose(self) -> list[RelPath]:
+        """What was made in the workspace and is not archived."""
+        from muniment.archive.outstanding import outstanding
+        from muniment.hosts.git import ask_git
+
+        return outstanding(self.root, ask_git, self.working_session.started_ns())
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from ulid import ULID
 
 Entropy = Callable[[int], bytes]
 """Gives so many random bytes; the wiring passes `os.urandom`."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
@@ -22,7 +24,7 @@ def new_ulid(now: datetime, entropy: Entropy = os.urandom) -> str:
     >>> new_ulid(datetime(2026, 1, 1, tzinfo=UTC), lambda n: bytes(n))
     '01KDVDNA000000000000000000'
     """
-    milliseconds = int(now.timestamp() * 1000)
+    milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
     return str(ULID.from_bytes(milliseconds.to_bytes(6, "big") + entropy(10)))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.path import RelPath
     from muniment.record.state import Workspace
 
 Note = Callable[[Message], None]
@@ -77,8 +78,11 @@ class House(Protocol):
     def close(self) -> None:
         """Let go of what was opened."""
 
-    def archive(self) -> Archive:
-        """The room that keeps deliverables."""
+    def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
+        """The room that keeps deliverables; `require` adds to what the settings require."""
+
+    def loose(self) -> list[RelPath]:
+        """What was made in the workspace and is not archived."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
