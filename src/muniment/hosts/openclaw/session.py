@@ -105,7 +105,7 @@ def _key_in_text(text: str) -> str:
         raise _invalid(
             say("the answer has {count} lines that begin with {label}", count=len(lines), label=_LABEL)
         )
-    return check_key(lines[0].strip().removeprefix(_LABEL).partition(_CUT)[0])
+    return check_key(lines[0].lstrip().removeprefix(_LABEL).partition(_CUT)[0])
 
 
 def check_key(key: str) -> str:
