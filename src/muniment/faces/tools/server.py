@@ -72,7 +72,8 @@ def build_server(for_client: ForClient) -> Server[Any]:
             root = folder_of(str(roots[0].uri)) if roots else None
         except MunimentError as error:
             return _result(refusal(error))
-        work = partial(_work, partial(for_client, root), tool, params.arguments or {}, ctx)
+        teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
+        work = partial(_work, partial(for_client, root), tool, params, teller)
         # Not abandoned when the client cancels: the act ends first, done or not begun.
         return _result(await to_thread.run_sync(work, limiter=limiter))
 
@@ -139,18 +140,20 @@ async def _roots(
     return given.roots
 
 
-def _work(build: Callable[[], House], tool: Tool, arguments: dict[str, Any], ctx: Context) -> Answer:
+def _work(
+    build: Callable[[], House], tool: Tool, params: types.CallToolRequestParams, teller: _Teller
+) -> Answer:
     """One act, in a thread of its own."""
     house: House | None = None
     try:
         house = build()
-        meta: dict[str, Any] = dict(ctx.meta or {})
+        meta: dict[str, Any] = dict(params.meta or {})
         session_id = meta.get("sessionId")
         house.use_session(
             meta_key=meta.get("sessionKey"),
             host_session_id=session_id if isinstance(session_id, str) else None,
         )
-        return tool.answer(house, arguments, _Teller(ctx))
+        return tool.answer(house, params.arguments or {}, teller)
     except Exception as error:  # noqa: BLE001 - the last door: whatever it is becomes one refusal
         return refusal(named(error))
     finally:
@@ -161,8 +164,9 @@ def _work(build: Callable[[], House], tool: Tool, arguments: dict[str, Any], ctx
 class _Teller:
     """Tells the client how much was read, and stops the act when the client has cancelled it."""
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, gone: tuple[type[BaseException], ...]) -> None:
         self._ctx = ctx
+        self._gone = gone
         self._read = 0
         self._told = 0
 
@@ -173,7 +177,7 @@ class _Teller:
             if self._read - self._told >= _TOLD_EVERY:
                 self._told = self._read
                 from_thread.run(partial(self._ctx.session.report_progress, float(self._read)))
-        except (*_GONE, anyio.get_cancelled_exc_class()) as error:
+        except self._gone as error:
             # As an error of ours, so that what was moved already is put back.
             raise Interrupted() from error
 
