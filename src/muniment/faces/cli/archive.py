@@ -11,7 +11,7 @@ from muniment.archive.accept import source_errors
 from muniment.archive.card import blocked_card, blocked_line, card_text, status_text
 from muniment.archive.content import read_requirement
 from muniment.archive.model import ARCHIVES, Receipt, Request, Track
-from muniment.archive.settings import CARD_PREFIX, FORMAT
+from muniment.archive.settings import FORMAT
 from muniment.canonical import Json
 from muniment.disk.root import Root, real_folder
 from muniment.errors import ExitCode, MunimentError
@@ -140,8 +140,7 @@ def _keep(
                 lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
             )
             return None
-        prefix = house.settings().get(CARD_PREFIX) or house.root.path
-        card_root = f"{prefix}/{ARCHIVES}" if style == "card" else ARCHIVES
+        card_root = house.card_root() if style == "card" else ARCHIVES
         receipts = archive.keep(requests, card_root=card_root, progress=lambda files, read: advance(read))
     terminal.result({"receipts": [one.to_json() for one in receipts]}, lambda: _print(call, receipts, style))
     for receipt in receipts:
