@@ -144,10 +144,11 @@ class House:
         known = declared()
         layers = [environment_layer(known, self._environment)]
         layers.append(read_layer(self.root, FOLDER / "config.toml", known))
-        user = Path(user_config_dir("muniment"))
-        if user.is_dir():
-            with Root.open(user) as own:
-                layers.append(read_layer(own, RelPath.parse("config.toml"), known))
+        # People keep this file elsewhere and link to it; what they link to is what they mean.
+        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
+        if user.parent.is_dir():
+            with Root.open(user.parent) as own:
+                layers.append(read_layer(own, RelPath((user.name,)), known))
         return Settings(known, layers)
 
     @cached_property
@@ -184,25 +185,50 @@ class House:
 
     def session(self) -> Session:
         """The session that the host tells; where none is owed, the one that stands in."""
-        from muniment.hosts.chain import resolve_session, told_by_command, told_by_host
+        from muniment.hosts.chain import resolve_session, told_by_command
         from muniment.hosts.launch import launch
-        from muniment.hosts.openclaw.cron import mirror_id, state_folder
-        from muniment.hosts.openclaw.layout import is_openclaw
+        from muniment.hosts.openclaw.cron import mirror_id
+
+        told, session_id = self._spoken()
+        command = self._session_command()
+        return resolve_session(
+            told,
+            command=(lambda: told_by_command(command, launch)) if command else None,
+            fallback=None if self._openclaw else self.working_session.use,
+            host_session_id=session_id,
+            mirror=lambda cron: mirror_id(cron, self._environment),
+        )
+
+    def current_session(self) -> Session | None:
+        """The session as far as it is known: no command is run for it, and none is minted."""
+        from muniment.hosts.chain import resolve_session
+        from muniment.hosts.openclaw.cron import mirror_id
+
+        told, session_id = self._spoken()
+        if not told:
+            return None if self._openclaw else self.working_session.current()
+        return resolve_session(
+            told, host_session_id=session_id, mirror=lambda cron: mirror_id(cron, self._environment)
+        )
+
+    def _spoken(self) -> tuple[list[Told], str | None]:
+        """What was told of the session, strongest first, and the host's id of it."""
+        from muniment.hosts.chain import told_by_host
 
         told, session_id = list(self._told), self._host_session_id
         if self._one_session:
             key = self._environment.get(SESSION_VARIABLE)
             told[:0] = [told_by_host(SESSION_VARIABLE, key)] if key else []
             session_id = session_id or self._environment.get(SESSION_ID_VARIABLE)
-        command = self._session_command()
-        owed = is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
-        return resolve_session(
-            told,
-            command=(lambda: told_by_command(command, launch)) if command else None,
-            fallback=None if owed else self.working_session.use,
-            host_session_id=session_id,
-            mirror=lambda cron: mirror_id(cron, self._environment),
-        )
+        return told, session_id
+
+    @cached_property
+    def _openclaw(self) -> bool:
+        """Whether the workspace is OpenClaw's, so that a host's session is owed."""
+        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.openclaw.layout import is_openclaw
+
+        return is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
 
     def _session_command(self) -> tuple[str, ...]:
         """The configured command; one in the workspace's own file is refused, since whoever wrote
@@ -257,7 +283,14 @@ class House:
         """What `muniment status` shows."""
         from muniment.desk.status import overview
 
-        return overview(self.found, self.root, lambda: self.workspace, self.working_session)
+        return overview(
+            self.found,
+            self.root,
+            lambda: self.workspace,
+            host="openclaw" if self._openclaw else "generic",
+            session=self.current_session(),
+            since_ns=self.working_session.started_ns(),
+        )
 
 
 def _local_time(moment: datetime) -> datetime:

@@ -7,12 +7,13 @@ are kept by the acts that move them and say nothing about whether the bytes are 
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muniment.canonical import Json, NotJson, canonical, read_json
+from muniment.canonical import Json, NotJson, read_json
 from muniment.digest import Digest, sha256
 from muniment.path import RelPath
 
@@ -57,8 +58,8 @@ class Row:
             raise ValueError(f"not an evidence row: {error}") from error
         if not isinstance(path, str) or not isinstance(size, int) or isinstance(size, bool):
             raise ValueError("not an evidence row: path or size has another type")
-        if kind is Kind.FILE and (not isinstance(digest, str) or size < 0):
-            raise ValueError("not an evidence row: a file without sha256, or of a negative size")
+        if kind is Kind.FILE and not (isinstance(digest, str) and 0 <= size < 2**53):
+            raise ValueError("not an evidence row: a file without sha256, or of a size that no file has")
         return cls(
             RelPath.parse(unspell(path)).posix,
             kind,
@@ -66,6 +67,11 @@ class Row:
             Digest(digest) if isinstance(digest, str) else None,
             unspell(target) if isinstance(target, str) else None,
         )
+
+
+# Rows hold texts and whole numbers under ASCII names; for these the encoder below writes exactly
+# the canonical form, ten times as fast (a test holds it to that).
+_canonical_row = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ class Table:
 
     def to_bytes(self) -> bytes:
         """The table as it is kept."""
-        return b"".join(canonical(row.to_json()) + b"\n" for row in self.rows)
+        return "".join(f"{_canonical_row(row.to_json())}\n" for row in self.rows).encode()
 
     @property
     def digest(self) -> Digest:

@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from ulid import ULID
-
 Entropy = Callable[[int], bytes]
 """Gives so many random bytes; the wiring passes `os.urandom`."""
 
@@ -24,6 +22,8 @@ def new_ulid(now: datetime, entropy: Entropy = os.urandom) -> str:
     >>> new_ulid(datetime(2026, 1, 1, tzinfo=UTC), lambda n: bytes(n))
     '01KDVDNA000000000000000000'
     """
+    from ulid import ULID  # its import costs more than the rest of `muniment --help`
+
     milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
     return str(ULID.from_bytes(milliseconds.to_bytes(6, "big") + entropy(10)))
 
