@@ -40,14 +40,14 @@ def run(place: Path, acknowledge: Callable[[str], None]) -> None:
     """Archive it, and say so."""
     with Root.open(place) as root:
         room = Archive(_open(root), lambda: Session("abc", SessionSource.HOST), local=lambda moment: moment)
-        (receipt,) = room.keep([Request(RelPath.parse("from/work"))])
+        (receipt,) = room.keep([Request(RelPath(("from", "work")))])
         acknowledge(receipt.address.path.posix)
 
 
 def check(place: Path, ended: Ended | None) -> None:
     """Every byte at the source, aside of it, or at the address; the ledger says what was said."""
     source = place / "from" / "work"
-    kept = sorted(place.glob("archives/abc/*/work"))
+    kept = sorted(place.glob("archives/abc/*/[!.]*"))
     whole = [path for path in (source, *scratch(place / "from"), *kept) if stands(path, TREE)]
     assert whole, f"it is whole nowhere: {differs(source, TREE)}; {[differs(path, TREE) for path in kept]}"
     with Root.open(place) as root:
