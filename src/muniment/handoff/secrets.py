@@ -34,7 +34,7 @@ _KNOWN = re.compile(
     r"|\bAGE-SECRET-KEY-1[0-9A-Z]{50,}"
     r"|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*"
 )
-_NAMES = r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|token(?!s)|密码|密钥|口令)"
+_NAMES = r"(?:password|passwd|passphrase|secret|token(?!s)|(?:api|access|private)[_-]?key|密码|密钥|口令)"
 _NAME = re.compile(rf"(?i){_NAMES}")
 _NAMED = re.compile(
     rf"(?i)\b[\w-]*{_NAMES}[\w-]*[\"']?\s*(?:=|:|：|\bis\b|是|为)\s*[\"']?(?P<value>[^\s\"',;，。；]+)"
