@@ -305,7 +305,7 @@ _ROW = closed(
     written_by=Word(WRITTEN_BY),
     durability=Word(DURABILITY),
 )
-_FINDING = closed(code=_LINE, where=Text(4_096, blank=True), reason=_TEXT)
+_FINDING = closed(code=_LINE, where=Text(16_384, blank=True), reason=_TEXT)
 TRACE = closed(
     "contract_id dispatch_id return_sha256",
     handoff_id=_HANDOFF,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muniment.canonical import Json, NotJson, canonical, read_json
+from muniment.canonical import NotJson, canonical, read_json
 from muniment.message import Message, say
 
 MIN_BYTES = 40
@@ -29,7 +29,7 @@ class Check:
     text: str = ""
     equals: object = _ABSENT
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         """The check as it stands in a contract."""
         match self.kind:
             case "min_bytes":
