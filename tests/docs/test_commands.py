@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from muniment.faces.cli.root import ROOT
 from tests.docs.tables import PROJECT, REFERENCE
+
+from muniment.faces.cli.root import ROOT
 
 PAGE = (REFERENCE / "cli.md").read_text("utf-8")
 COMMON = "What holds for all of them"

@@ -14,9 +14,10 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from muniment.canonical import canonical
+from muniment.handoff.documents import fit
 from muniment.handoff.facts import (
     Applied,
     Baseline,
@@ -30,6 +31,7 @@ from muniment.handoff.facts import (
 from muniment.handoff.model import Packet, Root, Target
 from muniment.handoff.receipts import Dispatch, Return, Undelivered
 from muniment.handoff.rules import judge as gate
+from muniment.handoff.shapes import NONCES, ROOT
 from muniment.handoff.trace import Trace
 
 HO, CT, DP = (f"{prefix}_01KDVDNA00000000000000000{n}" for n, prefix in enumerate(("ho", "ct", "dp"), 1))
@@ -151,7 +153,7 @@ def build(
         "packet": _packet(
             owed, contract, mode, allow, continuity, version, nonces, verification or {}, root or {}
         ),
-        "nonces": dict(nonces) if contract else {},
+        "nonces": nonces if contract else {},
         "intent": {"at": AT[0], "recipient_id": recipient, "answered": answered},
         "task_adapter": task_adapter,
         "root": a_root(**{**(root or {}), **(root_now or {})}),
@@ -382,18 +384,19 @@ def judge(world: Mapping[str, Any]) -> Trace:
     value = dict(world["packet"])
     if "handoff_id" not in value:  # a packet of 1.2 is given its id when it is issued
         value["handoff_id"] = HO
-        packet = Packet.read(canonical(world["packet"]))
+        packet = Packet.read(plain(world["packet"]))
         packet = _with_id(packet)
     else:
-        packet = Packet.read(canonical(value))
-    nonces = {Target(name): bytes.fromhex(nonce) for name, nonce in world["nonces"].items()}
+        packet = Packet.read(plain(value))
+    kept = fit("file of nonces", NONCES, world["nonces"])
+    nonces = {Target(name): bytes.fromhex(nonce) for name, nonce in kept.items()}
     contract = packet.contract.with_nonces(nonces) if packet.contract is not None else None
     receipt: Dispatch | Undelivered | None = None
     if "undelivered" in world:
-        receipt = Undelivered.read(canonical(world["undelivered"]))
+        receipt = Undelivered.read(plain(world["undelivered"]))
     elif "dispatch" in world:
-        receipt = Dispatch.read(canonical(world["dispatch"]))
-    answer = Return.read(canonical(world["return"])) if world.get("return") is not None else None
+        receipt = Dispatch.read(plain(world["dispatch"]))
+    answer = Return.read(plain(world["return"])) if world.get("return") is not None else None
     files: Mapping[str, str | None] = world["files"]
     claims = answer.claims if answer is not None else ()
     return gate(
@@ -406,8 +409,8 @@ def judge(world: Mapping[str, Any]) -> Trace:
             receipt=receipt,
             task_adapter=world["task_adapter"],
             answer=answer,
-            return_sha256=digest(canonical(world["return"])) if answer is not None else None,
-            root=Root.from_json(world["root"]) if world["root"] is not None else None,
+            return_sha256=digest(plain(world["return"])) if answer is not None else None,
+            root=Root.from_json(fit("root", ROOT, world["root"])) if world["root"] is not None else None,
             baselines={Target(name): Baseline.from_json(each) for name, each in world["baselines"].items()},
             reads=_reads(world, packet),
             recorded=tuple(
@@ -425,14 +428,12 @@ def judge(world: Mapping[str, Any]) -> Trace:
 
 
 def _with_id(packet: Packet) -> Packet:
-    from dataclasses import replace
-
     return replace(packet, handoff_id=HO)
 
 
 def _altered(world: Mapping[str, Any]) -> tuple[str, ...]:
     recorded = world.get("ledger", {})
-    return tuple(name for name in recorded if recorded[name] != digest(canonical(world[name])))
+    return tuple(name for name in recorded if recorded[name] != digest(plain(world[name])))
 
 
 def _reads(world: Mapping[str, Any], packet: Packet) -> dict[Target, TargetRead]:

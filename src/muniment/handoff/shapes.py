@@ -319,6 +319,8 @@ TRACE = closed(
     artifacts=Items(closed(path=_PATH, size=Whole(), sha256=_HEX, files=Whole(), at=_AT), 0, 10_000),
     findings=Items(_FINDING, 0, 20_000),
 )
+NONCES = Closed(dict.fromkeys(TARGETS, _NONCE), frozenset(TARGETS))
+"""The file in which the issuer keeps the nonces of one contract."""
 BASELINE = closed("sha256", exists=Flag(), size=Whole(), sha256=_HEX)
 
 PUBLISHED: Final[dict[str, tuple[str, Shape]]] = {
