@@ -97,6 +97,13 @@ def odd(call: Call) -> None:
 
 
 @command()
+def twice(call: Call) -> None:
+    """Give two results, which no command may."""
+    call.terminal.result({"n": 1})
+    call.terminal.result({"n": 2})
+
+
+@command()
 def table(call: Call) -> None:
     """Show a table with hostile cells."""
     rows = [["[bold]a[/bold]", "\x1b[2J"], ["归档" * 30, os.fsdecode(b"\xff")]]
@@ -136,7 +143,7 @@ _HERE = "tests.faces.commands"
 
 NEST = Group(table={"echo": Entry(f"{_HERE}:echo", say("Give it back."))})
 
-_NAMES = "fail echo one mute partly found act ask odd table work wait flood house"
+_NAMES = "fail echo one mute partly found act ask odd twice table work wait flood house"
 
 TESTED = Group(
     "muniment",

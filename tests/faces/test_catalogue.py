@@ -139,15 +139,16 @@ def test_a_sentence_of_two_rooms_reads_the_same(language: Language) -> None:
 def test_every_sentence_renders(language: Language) -> None:
     translator = Translator(language)
     for one in SENTENCES:
-        names = field_names(one.template) + field_names(one.plural or "")
-        facts: dict[str, object] = {name: f"<{name}>" for name in names if name != "count"}
+        names = {*field_names(one.template), *field_names(one.plural or "")}
+        if one.plural is not None:
+            names.discard("count")  # a plural gets it from its number, anything else as a fact
+        facts: dict[str, object] = {name: f"<{name}>" for name in names}
         for count in (0, 1, 2) if one.plural is not None else (None,):
             text = translator.text(Message(one.template, facts, one.plural, count))
-            shown = one.template if one.plural is None or count == 1 else one.plural
+            english = one.template if one.plural is None or count == 1 else one.plural
+            shown = {**facts, **({} if count is None else {"count": count})}
             if language is Language.ENGLISH:
-                assert text == shown.format(**facts, count=count)
-            else:
-                assert text != shown.format(**facts, count=count), f"{one.place}: still English"
-                shown = one.plural or one.template
-            for name in field_names(shown):
-                assert (str(count) if name == "count" else f"<{name}>") in text, one
+                assert text == english.format_map(shown)
+            # a translation may have one form for all numbers: that of the plural
+            for name in field_names(english if language is Language.ENGLISH else one.plural or english):
+                assert str(shown[name]) in text, one

@@ -217,3 +217,8 @@ def test_a_result_before_a_failure_is_not_lost() -> None:
 def test_a_result_that_json_does_not_have_is_a_fault_of_ours() -> None:
     answer = call("odd", "--json")
     assert (answer.code, answer.object["error"]) == (1, "UNEXPECTED")
+
+
+def test_a_second_result_is_a_fault_of_ours() -> None:
+    answer = call("twice", "--json")
+    assert (answer.code, answer.object["error"], answer.object["result"]) == (1, "UNEXPECTED", {"n": 1})

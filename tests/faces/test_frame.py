@@ -48,6 +48,11 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
     assert (answer.code, answer.out) == (0, "--json, -n\n")
 
 
+def test_a_wrong_call_is_not_answered_in_json_for_what_stands_after_two_dashes() -> None:
+    answer = call("one", "--", "a", "--json")
+    assert (answer.code, answer.out) == (2, "")
+
+
 def test_what_an_option_takes_as_its_value_is_no_option() -> None:
     answer = call("echo", "--note", "--json")
     assert (answer.code, answer.err) == (0, "--json\n")

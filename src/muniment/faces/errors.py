@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
+from muniment.disk.errors import DiskFault, system_reason
 from muniment.errors import Blocked, MunimentError, Unexpected, UsageError
-from muniment.message import Message, say
+from muniment.message import say
 from muniment.path import printable
-
-
-class SystemRefused(Unexpected):
-    """The operating system refused a call, and no room had a better name for it."""
-
-    code = "DISK"
-    what = "The system refused to read or write."
-    guidance = "Mend what is named, then run it again; `muniment status` shows whether anything is half done."
 
 
 class NobodyToAsk(Blocked):
@@ -42,50 +34,13 @@ class ExtraMissing(UsageError):
     guidance = "Install them with: pip install 'muniment[{extra}]'"
 
 
-_REASONS = {
-    errno.ENOSPC: say("no space is left on the device"),
-    errno.EDQUOT: say("the disk quota is used up"),
-    errno.EACCES: say("permission is denied"),
-    errno.EPERM: say("the operation is not permitted"),
-    errno.EROFS: say("the file system is read-only"),
-    errno.ENOENT: say("there is no such file or directory"),
-    errno.ENOTDIR: say("a part of the path is not a directory"),
-    errno.EISDIR: say("it is a directory"),
-    errno.EEXIST: say("it exists already"),
-    errno.EIO: say("the device failed to read or write"),
-    errno.EMFILE: say("too many files are open"),
-    errno.ENFILE: say("too many files are open"),
-    errno.ENAMETOOLONG: say("a name is too long"),
-    errno.ELOOP: say("too many links lead to one another"),
-    errno.EBUSY: say("it is in use"),
-    errno.ENOTEMPTY: say("a directory is not empty"),
-    errno.EXDEV: say("it would cross from one file system to another"),
-    errno.EFBIG: say("a file would become too large"),
-    errno.ESTALE: say("the network file system lost the file"),
-}
-
-
-def system_reason(error: OSError) -> Message:
-    """Why the system refused, in words that have a translation where we know them.
-
-    >>> str(system_reason(OSError(errno.ENOSPC, "No space left on device")))
-    'no space is left on the device (ENOSPC)'
-    """
-    number = error.errno
-    if number is None:
-        return say("{finding}", finding=str(error) or type(error).__name__)
-    known = _REASONS.get(number)
-    reason: object = known if known is not None else error.strerror or os.strerror(number)
-    return say("{reason} ({name})", reason=reason, name=errno.errorcode.get(number, str(number)))
-
-
 def named(error: BaseException) -> MunimentError:
     """The error of ours that stands for one that no room foresaw."""
     if isinstance(error, MunimentError):
         return error
     if isinstance(error, OSError):
         places = [_place(name) for name in (error.filename, error.filename2) if name is not None]
-        return SystemRefused(where=" -> ".join(places), why=system_reason(error))
+        return DiskFault(where=" -> ".join(places), fault=system_reason(error))
     return Unexpected(why=say("{kind}: {finding}", kind=type(error).__name__, finding=error))
 
 

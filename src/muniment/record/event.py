@@ -15,7 +15,7 @@ FIRST = "0" * 64
 """What stands as `prev` where nothing comes before."""
 
 LINE_LIMIT = 1 << 20
-"""Bytes of one line at the most; what is larger belongs into an evidence table."""
+"""Bytes of one line with its newline at the most; what is larger belongs into an evidence table."""
 
 _MEMBERS = frozenset(
     {"v", "event_id", "at", "actor", "kind", "subject", "context", "evidence", "prev", "sha256"}
@@ -118,6 +118,8 @@ def read_line(line: bytes) -> Event:
 
     The bytes must be the canonical ones: a record has one spelling.
     """
+    if len(line) >= LINE_LIMIT:
+        raise BadRecord("it is longer than a record may be")
     if b"\0" in line:
         raise BadRecord("it holds NUL bytes")
     try:
@@ -127,7 +129,7 @@ def read_line(line: bytes) -> Event:
     if not isinstance(value, dict) or set(value) != _MEMBERS:
         raise BadRecord("it has not the members of a record")
     if value["v"] != VERSION or isinstance(value["v"], bool):
-        raise BadRecord(f"its version is {value['v']!r}")
+        raise BadRecord("it is of another version")
     texts = ("event_id", "at", "actor", "kind", "subject", "prev", "sha256")
     if not all(isinstance(value[name], str) for name in texts) or not is_ulid(value["event_id"]):
         raise BadRecord("a member has another type")

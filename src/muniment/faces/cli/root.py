@@ -15,6 +15,23 @@ ROOT = Group(
         ),
     ),
     table={
+        "status": Entry(
+            "muniment.faces.cli.status:status",
+            say("Show the workspace, the session, the ledger and what is still open."),
+        ),
+        "init": Entry(
+            "muniment.faces.cli.status:init", say("Open the record of a workspace and show what is there.")
+        ),
+        "archive": Entry(
+            "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
+        ),
+        "ledger": Entry(
+            "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
+        ),
+        "doctor": Entry(
+            "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
+        ),
+        "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
         "settings": Entry(
             "muniment.faces.cli.settings:settings",
             say("Show every setting, its value and where it came from."),

@@ -117,6 +117,15 @@ class Terminal:
         for line in render_table(headings, cells, fitted, colour=self._colour_out):
             self.print(line)
 
+    def lines(self, rows: Sequence[tuple[Message, object]]) -> None:
+        """Show facts, each behind its label, one a line."""
+        from muniment.faces.cli.layout import pad, screen_width
+
+        shown = [(self.text(label), str(self.translator.fact(fact))) for label, fact in rows]
+        widest = max(screen_width(label) for label, _ in shown)
+        for label, fact in shown:
+            self.print(f"{pad(label, widest)}  {fact}")
+
     @contextmanager
     def progress(self, doing: Message, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """Show how many bytes of a long act are done, on a terminal only.

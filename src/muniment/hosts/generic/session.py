@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from muniment.canonical import NotJson, canonical, read_json
+from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import Clock, instant, read_instant
 from muniment.disk.errors import NotThere
 from muniment.disk.locks import locked
@@ -52,7 +52,12 @@ class WorkingSession:
     def current(self) -> Session | None:
         """The session that goes on, if one does; nothing is minted."""
         found = self._read()
-        return None if found is None else Session(found, SessionSource.FALLBACK)
+        return None if found is None else Session(found[0], SessionSource.FALLBACK)
+
+    def started_ns(self) -> int | None:
+        """When the session that goes on began, in nanoseconds since 1970; None without one."""
+        found = self._read()
+        return None if found is None else int(read_instant(found[1]).timestamp()) * 10**9
 
     def use(self) -> Session:
         """The session that goes on, or a new one; either is now in use.
@@ -62,9 +67,10 @@ class WorkingSession:
         try:
             self._root.make_folders(self._folder, 0o700)
             with locked(self._root, self._folder / "session.lock"):
-                archive_id = self._read() or self._mint()
-                record = canonical({"v": 1, "archive_id": archive_id, "used": instant(self._clock())}) + b"\n"
-                write_verified(self._root, self._file, record, replace=True, mode=0o600)
+                now = instant(self._clock())
+                archive_id, started = self._read() or (self._mint(), now)
+                record: dict[str, Json] = {"v": 1, "archive_id": archive_id, "started": started, "used": now}
+                write_verified(self._root, self._file, canonical(record) + b"\n", replace=True, mode=0o600)
         except MunimentError as error:
             raise InvalidSession(where=error.where, why=error.message) from error
         return Session(archive_id, SessionSource.FALLBACK)
@@ -82,10 +88,12 @@ class WorkingSession:
         first = short if short and _HASH.fullmatch(short) else "local"
         return f"{first}-{self._local(self._clock()):%m%d-%H%M}"
 
-    def _read(self) -> str | None:
+    def _read(self) -> tuple[str, str] | None:
+        """The id and the start of the session that goes on; a file nobody can read is none."""
         with contextlib.suppress(NotThere, NotJson, KeyError, TypeError, ValueError):
             value = read_json(self._root.read(self._file, limit=1 << 16))
-            archive_id, used = value["archive_id"], read_instant(value["used"])
+            archive_id, started, used = value["archive_id"], value["started"], read_instant(value["used"])
+            read_instant(started)
             if _ID.fullmatch(archive_id) and self._clock() - used < IDLE:
-                return str(archive_id)
+                return str(archive_id), str(started)
         return None
