@@ -71,9 +71,7 @@ def undelivered_fault(record: Undelivered, intent: Intent | None) -> Finding:
     )
 
 
-def may_dispatch(
-    last: Dispatch | Undelivered | None, intent: Intent | None, *, looked_up: bool
-) -> Message | None:
+def may_dispatch(last: Dispatch | Undelivered | None, *, looked_up: bool) -> Message | None:
     """Why a handoff can not be dispatched now, or none.
 
     A delivered one is never dispatched twice.  One whose delivery is unknown waits until it was
@@ -81,8 +79,7 @@ def may_dispatch(
     """
     if isinstance(last, Dispatch):
         return say("it was dispatched to {recipient}", recipient=last.recipient_id)
-    unknown = last.unknown if last is not None else intent is not None and not intent.answered
-    if unknown and not looked_up:
+    if last is not None and last.unknown and not looked_up:
         return say("a launch was begun and nobody knows what became of it")
     return None
 

@@ -199,3 +199,11 @@ class ExportExists(Conflict):
     retryable: ClassVar[bool] = False
     what = "The folder to export into exists already."
     guidance = "Name a folder that does not exist; nothing is overwritten."
+
+
+class NoncesInside(Blocked):
+    """The folder of nonces lies inside the shared root."""
+
+    code = "NONCES_INSIDE"
+    what = "The nonces would lie inside the root that the workers share."
+    guidance = "Set handoff.nonces to a folder outside of the workspace."

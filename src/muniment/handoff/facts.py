@@ -72,8 +72,8 @@ class FileRead:
 class RepositoryRead:
     """A git repository as the parent asked it.
 
-    `commits` says which hashes resolve to a commit; `blobs` holds the SHA-256 of a file at a commit,
-    none where the commit lacks it; `working` the SHA-256 of the file on disk; `remotes` says of a
+    `commits` says which hashes resolve to a commit; `blobs` holds git's name for a file's bytes at a commit,
+    none where the commit lacks it; `working` the same of the file on disk; `remotes` says of a
     (remote, commit) `holds`, `lacks` or `unknown`.  `head` is the present commit; `targets` are the
     paths of contract targets that lie in it and are not ignored there.
     """
