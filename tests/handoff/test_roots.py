@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,15 +26,21 @@ with Root.open(sys.argv[1]) as root:
 """Run in a mount namespace of its own, after the mounts that the test wants."""
 
 
+APART = ("unshare", "-m", "--propagation", "private")
+
+
 def can_mount() -> bool:
-    done = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
+    done = subprocess.run([*APART, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
     return done.returncode == 0
 
 
-needs_mounts = pytest.mark.skipif(
-    not (shutil.which("unshare") and can_mount()),
-    reason="mounts need root and a mount namespace of one's own",
-)
+CAN_MOUNT = shutil.which("unshare") is not None and can_mount()
+needs_mounts = pytest.mark.skipif(not CAN_MOUNT, reason="mounts need root and a mount namespace of one's own")
+
+
+@pytest.mark.skipif("CI" not in os.environ, reason="only continuous integration must be able to mount")
+def test_continuous_integration_can_mount() -> None:
+    assert CAN_MOUNT
 
 
 def facts(path: Path, *mounts: str) -> list[Root]:
@@ -41,7 +48,7 @@ def facts(path: Path, *mounts: str) -> list[Root]:
     look = f'"{sys.executable}" -c \'{FACTS}\' "$1"'
     script = " && ".join([look, *(f"{mount} && {look}" for mount in mounts)])
     done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private", "sh", "-ec", script, "sh", str(path)],
+        [*APART, "sh", "-ec", script, "sh", str(path)],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": "src", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -136,6 +143,60 @@ def test_a_tmpfs_laid_over(work: Path, tmp_path: Path) -> None:
     copy = copied(work, tmp_path / "copy")
     one, other = facts(work, f'mount -t tmpfs none "{work}" && cp -a "{copy}/." "{work}"')
     assert other.fs_type == "tmpfs" and "fs_type" in str(root_difference(one, other))
+
+
+SCENE = """
+import subprocess, sys
+from pathlib import Path
+from tests.handoff.conftest import HOST, Place, packet, work
+base, before, after = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+subprocess.run(before, shell=True, check=True, cwd=base)
+place = Place(base / "work", base / "user")
+handoffs = place.reopen()
+handoff = handoffs.new(packet(), recipient="mei").handoff_id
+handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+work(handoffs, handoff)
+subprocess.run(after, shell=True, check=True, cwd=base)
+trace = handoffs.check(handoff).trace
+codes = [each.code.value for each in trace.findings]
+print(trace.complete, *codes, *(row.durability for row in trace.rows[:2]))
+"""
+
+
+@needs_mounts
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ("true", "true", "True durable durable"),
+        ("mount -t tmpfs none work", "true", "True ephemeral ephemeral"),
+        ("true", "cp -a work copy && mount --bind copy work", "False WRONG_ROOT None None"),
+        ("true", "cp -a work copy && mv work away && mv copy work", "False WRONG_ROOT None None"),
+        ("true", "mount --bind work work", "False WRONG_ROOT None None"),
+        ("true", "mount -t tmpfs none work", "False WRONG_ROOT None None"),
+        ("true", "mv work away", "False WRONG_ROOT None None"),
+    ],
+)
+def test_the_gate_on_real_mounts(tmp_path: Path, before: str, after: str, verdict: str) -> None:
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(
+        [
+            "unshare",
+            "-m",
+            "--propagation",
+            "private",
+            sys.executable,
+            "-c",
+            SCENE,
+            str(tmp_path),
+            before,
+            after,
+        ],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": "src:.", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout.strip() == verdict, done.stderr
 
 
 @needs_mounts

@@ -207,3 +207,11 @@ class NoncesInside(Blocked):
     code = "NONCES_INSIDE"
     what = "The nonces would lie inside the root that the workers share."
     guidance = "Set handoff.nonces to a folder outside of the workspace."
+
+
+class ExportDamaged(NotVerified):
+    """An exported folder does not prove what it says."""
+
+    code = "EXPORT_DAMAGED"
+    what = "The exported folder does not prove what it says."
+    guidance = "Ask for a new export; compare its witness with the ledger it came from."

@@ -99,7 +99,7 @@ def _world(papers: Papers, options: Options, facts: Facts, baselines: Mapping[Ta
         contract, answer = facts.contract, facts.answer
         claims = answer.claims if answer is not None else ()
         verified = [claim.path for claim in claims if claim.kind == "verified"]
-        moved = _moved(papers, root)
+        moved = moved_by(papers, root)
         paths = answer.artifact_paths if answer is not None else ()
         reads = read_targets(root, contract, baselines, options.run) if contract is not None else {}
         return replace(
@@ -112,7 +112,7 @@ def _world(papers: Papers, options: Options, facts: Facts, baselines: Mapping[Ta
         )
 
 
-def _moved(papers: Papers, root: Root) -> Callable[[RelPath], Sequence[RelPath]]:
+def moved_by(papers: Papers, root: Root) -> Callable[[RelPath], Sequence[RelPath]]:
     """Where something that was moved since lies now, the newest place first."""
 
     def find(rel: RelPath) -> Sequence[RelPath]:

@@ -34,7 +34,7 @@ _KNOWN = re.compile(
     r"|\bAGE-SECRET-KEY-1[0-9A-Z]{50,}"
     r"|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*"
 )
-_NAMES = r"(?:password|passwd|passphrase|secret|token(?!s)|(?:api|access|private)[_-]?key|密码|密钥|口令)"
+_NAMES = r"(?:password|passwd|passphrase|secret|token(?!s)|(?:api|access|private)[ _-]?key|密码|密钥|口令)"
 _NAME = re.compile(rf"(?i){_NAMES}")
 _NAMED = re.compile(
     rf"(?i)\b[\w-]*{_NAMES}[\w-]*[\"']?\s*(?:=|:|：|\bis\b|是|为)\s*[\"']?(?P<value>[^\s\"',;，。；]+)"
@@ -68,7 +68,7 @@ def secrets_in(value: object, at: str = "") -> Iterator[str]:
             for key, inner in reversed(list(item.items())):
                 name = str(key)
                 if looks_secret(name):
-                    yield below(place, "(a key of this object)")
+                    yield f"{place} (a key there)".strip()
                 elif isinstance(inner, str) and _NAME.search(name) and " " not in inner and _is_value(inner):
                     yield below(place, name)
                     continue
