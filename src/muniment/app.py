@@ -99,10 +99,11 @@ class House:
         known = declared()
         layers = [environment_layer(known, self._environment)]
         layers.append(read_layer(self.root, FOLDER / "config.toml", known))
-        user = Path(user_config_dir("muniment"))
-        if user.is_dir():
-            with Root.open(user) as own:
-                layers.append(read_layer(own, RelPath.parse("config.toml"), known))
+        # People keep this file elsewhere and link to it; what they link to is what they mean.
+        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
+        if user.parent.is_dir():
+            with Root.open(user.parent) as own:
+                layers.append(read_layer(own, RelPath((user.name,)), known))
         return Settings(known, layers)
 
     @cached_property
