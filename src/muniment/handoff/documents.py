@@ -8,10 +8,10 @@ from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.handoff.errors import HandoffShape
 from muniment.handoff.shape import Misfit, Shape
 from muniment.handoff.shapes import DOCUMENT_MAX
-from muniment.message import say
+from muniment.message import Message, say
 
 
-def parse(kind: str, shape: Shape, data: bytes, where: str = "") -> dict[str, Any]:
+def parse(kind: str | Message, shape: Shape, data: bytes, where: str = "") -> dict[str, Any]:
     """Read one JSON object of a closed shape; `HandoffShape` names the field that does not fit.
 
     >>> from muniment.handoff.shapes import UNDELIVERED
@@ -31,7 +31,7 @@ recipient_id: this field is missing (HANDOFF_SHAPE)
     return fit(kind, shape, value, where)
 
 
-def fit(kind: str, shape: Shape, value: object, where: str = "") -> dict[str, Any]:
+def fit(kind: str | Message, shape: Shape, value: object, where: str = "") -> dict[str, Any]:
     """Check a value that is already JSON; gives it back as an object."""
     try:
         shape.check(value)

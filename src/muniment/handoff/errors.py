@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified, UsageError
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified
 
 
 class HandoffShape(Blocked):
@@ -160,36 +160,12 @@ class HandoffIncomplete(NotVerified):
     guidance = "Let the worker mend what is named and return again, or take the work back."
 
 
-class HandoffAltered(NotVerified):
-    """A stored document of a handoff is not what the ledger says it was."""
-
-    code = "HANDOFF_ALTERED"
-    what = "A stored document of {handoff} is not what was recorded."
-    guidance = "Do not rely on this handoff; the ledger holds the digest that was recorded."
-
-
 class HandoffUnknown(NotFound):
     """No handoff of this id."""
 
     code = "HANDOFF_UNKNOWN"
     what = "There is no handoff {handoff}."
     guidance = "`muniment handoff list` shows the handoffs of this workspace."
-
-
-class ReturnUnknown(NotFound):
-    """Nothing was returned yet."""
-
-    code = "RETURN_UNKNOWN"
-    what = "{handoff} has no return yet."
-    guidance = "Wait for the worker's return; `muniment handoff show` tells what is known."
-
-
-class HandoffUsage(UsageError):
-    """A call of this room that can not be meant."""
-
-    code = "HANDOFF_USAGE"
-    what = "This can not be meant."
-    guidance = "Run the command with --help to see what it takes."
 
 
 class ExportExists(Conflict):
@@ -215,3 +191,11 @@ class ExportDamaged(NotVerified):
     code = "EXPORT_DAMAGED"
     what = "The exported folder does not prove what it says."
     guidance = "Ask for a new export; compare its witness with the ledger it came from."
+
+
+class RootNotGiven(Blocked):
+    """A contract over a root that nobody named."""
+
+    code = "ROOT_NOT_GIVEN"
+    what = "A contract needs a root that was named or found, not just the current folder."
+    guidance = "Name the workspace with --workspace, or run `muniment init` in it first."

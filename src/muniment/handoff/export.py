@@ -45,7 +45,7 @@ VERSION = 1
 _FILES = RelPath.parse("files")
 _MANIFEST = closed(
     v=Whole(1, 1),
-    handoff_id=Text(29, pattern=f"ho_{ULID}", name="a handoff id"),
+    handoff_id=Text(29, pattern=f"ho_{ULID}", name=say("a handoff id")),
     exported_at=Text(64),
     documents=Items(Text(128), 1),
     not_repeated=Items(Text(64)),

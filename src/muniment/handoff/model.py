@@ -12,6 +12,7 @@ from muniment.handoff import shapes
 from muniment.handoff.anchors import nonce_digest
 from muniment.handoff.documents import fit, parse
 from muniment.handoff.verification import Check, read_checks
+from muniment.message import say
 
 
 class Target(StrEnum):
@@ -192,7 +193,7 @@ class Packet:
     @classmethod
     def read(cls, data: bytes) -> Packet:
         """Read an issued packet from its bytes."""
-        return cls.from_json(parse("packet", shapes.PACKET, data))
+        return cls.from_json(parse(say("packet"), shapes.PACKET, data))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Packet:
@@ -254,12 +255,12 @@ class Draft:
     @classmethod
     def read(cls, data: bytes, where: str = "") -> Draft:
         """Read a draft from its bytes."""
-        return cls.from_json(parse("packet", shapes.PACKET_DRAFT, data, where))
+        return cls.from_json(parse(say("packet"), shapes.PACKET_DRAFT, data, where))
 
     @classmethod
     def of(cls, value: object) -> Draft:
         """Check a value and read it."""
-        return cls.from_json(fit("packet", shapes.PACKET_DRAFT, value))
+        return cls.from_json(fit(say("packet"), shapes.PACKET_DRAFT, value))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Draft:

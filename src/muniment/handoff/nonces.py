@@ -20,6 +20,7 @@ from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import NonceMissing, NonceReused, NoncesInside
 from muniment.handoff.model import Target
 from muniment.handoff.shapes import NONCES
+from muniment.message import say
 from muniment.path import RelPath, printable
 
 _KEPT = RelPath.parse("handoff/nonces")
@@ -65,7 +66,7 @@ class Nonces:
         try:
             with self._open() as own:
                 data = own.read(_KEPT / f"{handoff_id}.json", limit=1 << 16)
-            found = parse("file of nonces", NONCES, data)
+            found = parse(say("file of nonces"), NONCES, data)
         except NotThere as error:
             raise NonceMissing(handoff=handoff_id) from error
         except MunimentError as error:

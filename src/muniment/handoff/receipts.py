@@ -11,6 +11,7 @@ from muniment.handoff import shapes
 from muniment.handoff.documents import parse
 from muniment.handoff.errors import UndeliveredClaims
 from muniment.handoff.model import Mode, Root, Target
+from muniment.message import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Dispatch:
     @classmethod
     def read(cls, data: bytes) -> Dispatch:
         """Read a receipt from its bytes."""
-        return cls.from_json(parse("dispatch receipt", shapes.DISPATCH, data))
+        return cls.from_json(parse(say("dispatch receipt"), shapes.DISPATCH, data))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Dispatch:
@@ -99,7 +100,7 @@ class Undelivered:
             for name in shapes.UNDELIVERED_NEVER:
                 if name in value:
                     raise UndeliveredClaims(field=name, where=name)
-        found = parse("undelivered record", shapes.UNDELIVERED, data)
+        found = parse(say("undelivered record"), shapes.UNDELIVERED, data)
         return cls(found["recipient_id"], found["at"], Mode(found["requested_mode"]), found["reason"])
 
     def to_json(self) -> dict[str, Json]:
@@ -200,7 +201,7 @@ class Return:
     @classmethod
     def read(cls, data: bytes, where: str = "") -> Return:
         """Read a return from its bytes."""
-        return cls.from_json(parse("return", shapes.RETURN, data, where))
+        return cls.from_json(parse(say("return"), shapes.RETURN, data, where))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Return:

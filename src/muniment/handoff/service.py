@@ -98,7 +98,7 @@ class Handoffs:
         """Issue a packet: ids, fresh nonces, root facts; recorded, so that nobody can alter it later.
 
         Raises `SecretValue`, `InvalidTarget`, `WriterRefused`, `ContractRequired`, `NonceReused`,
-        `DepthExceeded`, `ParentDiffers`.
+        `DepthExceeded`, `ParentDiffers`, `RootNotGiven`.
         """
         found = self.lint(value, recipient)
         if found.refusals:
@@ -132,6 +132,8 @@ class Handoffs:
     def _contract(self, draft: Draft, handoff_id: str) -> Contract:
         """Fresh nonces for every owed target, kept before anything is said of them."""
         assert draft.targets is not None
+        if self.options.found_by == "current":
+            raise errors.RootNotGiven(where=self.workspace.root.path)
         entropy, now = self.workspace.entropy, self.workspace.clock()
         nonces: dict[Target, bytes] = {}
         targets: dict[Target, Required | NotApplicable] = {}
@@ -225,7 +227,7 @@ class Handoffs:
                 task_id=task_id,
                 workspace=workspace,
             )
-            fit("dispatch receipt", shapes.DISPATCH, receipt.to_json())
+            fit(say("dispatch receipt"), shapes.DISPATCH, receipt.to_json())
             for fault in delivery.mode_faults(packet, receipt, intent["via"] in TASK_ADAPTERS):
                 raise errors.DispatchRefused(where=fault.where, why=fault.why)
             self._hand_out(folder, packet, receipt)
@@ -261,7 +263,7 @@ class Handoffs:
     def _fail(self, folder: Folder, reason: str) -> Undelivered:
         packet, intent = self.papers.packet(folder), self.papers.intent_document(folder)
         record = Undelivered(intent["recipient_id"], instant(self.workspace.clock()), packet.mode, reason)
-        fit("undelivered record", shapes.UNDELIVERED, record.to_json())
+        fit(say("undelivered record"), shapes.UNDELIVERED, record.to_json())
         kept = folder.add("outcomes", record.to_json())
         self.papers.note("handoff.undelivered", folder.handoff_id, kept, reason=reason)
         return record

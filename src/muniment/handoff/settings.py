@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from muniment.handoff.lint import DEFAULT_AREA
 from muniment.message import say
 from muniment.settings import Setting, text
 
 
-def commands(value: object) -> dict[str, tuple[str, ...]]:
+def commands(value: object) -> Mapping[str, Sequence[str]]:
     """A table of names and command lines, each a text or a list of words."""
     if not isinstance(value, Mapping):
         raise ValueError(say("a table of commands was expected, found {value}", value=repr(value)))
@@ -32,7 +32,7 @@ AREA: Setting[str] = Setting(
 NONCES: Setting[str] = Setting(
     "handoff.nonces", "", text, "Where nonces are kept; empty means the user's own data folder."
 )
-COMMANDS: Setting[dict[str, tuple[str, ...]]] = Setting(
+COMMANDS: Setting[Mapping[str, Sequence[str]]] = Setting(
     "handoff.commands", {}, commands, "Commands that a contract may name to verify work, by name."
 )
 SETTINGS = (AREA, NONCES, COMMANDS)

@@ -41,17 +41,20 @@ class Shape(Protocol):
         """The same in JSON Schema 2020-12."""
 
 
+_TEXT = say("a text")
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text of `least` to `most` characters, not blank unless `blank`, and of a pattern if given.
 
-    >>> Text(pattern="ho_[0-9]+", name="a handoff id").check("ho_1")
+    >>> Text(pattern="ho_[0-9]+", name=say("a handoff id")).check("ho_1")
     """
 
     most: int = 65_536
     blank: bool = False
     pattern: str = ""
-    name: str = "a text"
+    name: Message = _TEXT
 
     def check(self, value: object, at: str = "") -> None:
         if not isinstance(value, str):
@@ -256,18 +259,18 @@ def below(at: str, name: str) -> str:
     return f"{at}.{shown}" if at else shown
 
 
-def kind(value: object) -> str:
+def kind(value: object) -> Message:
     """The JSON name of a value's kind.
 
-    >>> kind([]), kind(None)
+    >>> str(kind([])), str(kind(None))
     ('a list', 'null')
     """
     if value is None:
-        return "null"
+        return Message("null")
     if isinstance(value, bool):
-        return "true or false"
+        return say("true or false")
     if isinstance(value, str):
-        return "a text"
+        return _TEXT
     if isinstance(value, int | float):
-        return "a number"
-    return "a list" if isinstance(value, list | tuple) else "an object"
+        return say("a number")
+    return say("a list") if isinstance(value, list | tuple) else say("an object")

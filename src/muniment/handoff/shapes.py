@@ -18,6 +18,7 @@ from muniment.handoff.shape import (
     Word,
     closed,
 )
+from muniment.message import say
 
 ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 TARGETS: Final = ("employee_memory", "employee_worklog", "team_journal", "central_board")
@@ -37,21 +38,21 @@ DOCUMENT_MAX: Final = 4 * 1024 * 1024
 _TEXT = Text()
 _LINE = Text(1_024)
 _TEXTS = Items(_TEXT, 1, 200)
-_HANDOFF = Text(29, pattern=f"ho_{ULID}", name="a handoff id")
-_CONTRACT = Text(29, pattern=f"ct_{ULID}", name="a contract id")
-_DISPATCH = Text(29, pattern=f"dp_{ULID}", name="a dispatch id")
-_HEX = Text(64, pattern="[0-9a-f]{64}", name="a SHA-256 of 64 lower-case hex digits")
-_NONCE = Text(32, pattern="[0-9a-f]{32}", name="a nonce of 32 lower-case hex digits")
-_ANCHOR = Text(30, pattern=ANCHOR_PATTERN, name="an anchor")
-_WHO = Text(128, pattern=r"[^\u0000-\u0020\u007f/\\]+", name="a name without blanks and slashes")
+_HANDOFF = Text(29, pattern=f"ho_{ULID}", name=say("a handoff id"))
+_CONTRACT = Text(29, pattern=f"ct_{ULID}", name=say("a contract id"))
+_DISPATCH = Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id"))
+_HEX = Text(64, pattern="[0-9a-f]{64}", name=say("a SHA-256 of 64 lower-case hex digits"))
+_NONCE = Text(32, pattern="[0-9a-f]{32}", name=say("a nonce of 32 lower-case hex digits"))
+_ANCHOR = Text(30, pattern=ANCHOR_PATTERN, name=say("an anchor"))
+_WHO = Text(128, pattern=r"[^\u0000-\u0020\u007f/\\]+", name=say("a name without blanks and slashes"))
 _PATH = Text(4_096)
-_NUMERAL = Text(20, pattern="0|[1-9][0-9]*", name="a whole number written as a text")
+_NUMERAL = Text(20, pattern="0|[1-9][0-9]*", name=say("a whole number written as a text"))
 _AT = Text(
     27,
     pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z",
-    name="an instant such as 2026-11-30T14:28:00.000000Z",
+    name=say("an instant such as 2026-11-30T14:28:00.000000Z"),
 )
-_COMMIT = Text(64, pattern="[0-9a-f]{40}(?:[0-9a-f]{24})?", name="a whole commit hash")
+_COMMIT = Text(64, pattern="[0-9a-f]{40}(?:[0-9a-f]{24})?", name=say("a whole commit hash"))
 _MODE = Word(MODES)
 _TARGET = Word(TARGETS)
 
@@ -80,7 +81,8 @@ RESOLUTION = closed(
     mount_root=_PATH,
     found_by=_LINE,
 )
-ROOT = closed(root_id=Text(26, pattern=ULID, name="a ULID"), real_path=_PATH, resolution_evidence=RESOLUTION)
+_ULID = Text(26, pattern=ULID, name=say("a ULID"))
+ROOT = closed(root_id=_ULID, real_path=_PATH, resolution_evidence=RESOLUTION)
 
 _NOT_APPLICABLE = closed(state=Word(("not_applicable",)), reason=_TEXT)
 
@@ -235,7 +237,7 @@ class _Closure:
             "updated",
             _updated(
                 "team_journal",
-                event_id=Text(26, pattern=ULID, name="a ULID"),
+                event_id=_ULID,
                 position=Whole(),
                 version=Whole(1),
             ),

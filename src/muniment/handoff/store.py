@@ -24,6 +24,7 @@ from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import HandoffUnknown
 from muniment.handoff.shape import Flag, Shape, Text, Whole, Word, closed
 from muniment.handoff.shapes import BASELINE, DOCUMENT_MAX, TARGETS, ULID
+from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.state import FOLDER
 
@@ -33,8 +34,8 @@ _TEXT = Text(4_096)
 META = closed(
     "parent recipient",
     v=Whole(1, 1),
-    handoff_id=Text(29, pattern=_ID, name="a handoff id"),
-    parent=Text(29, pattern=_ID, name="a handoff id"),
+    handoff_id=Text(29, pattern=_ID, name=say("a handoff id")),
+    parent=Text(29, pattern=_ID, name=say("a handoff id")),
     depth=Whole(1, 2),
     initiator=_TEXT,
     created=_TEXT,
@@ -46,7 +47,7 @@ INTENT = closed(v=Whole(1, 1), at=_TEXT, recipient_id=_TEXT, via=_TEXT, boot_id=
 RECORDED = closed(target=Word(TARGETS), offset=Whole(), length=Whole(1), sha256=Text(64), at=_TEXT)
 APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
 VIEW = closed(
-    dispatch_id=Text(29, pattern=f"dp_{ULID}", name="a dispatch id"),
+    dispatch_id=Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id")),
     anchors=closed(" ".join(TARGETS), **{target: Text(30) for target in TARGETS}),
 )
 BASELINES: Shape = closed(" ".join(TARGETS), **dict.fromkeys(TARGETS, BASELINE))

@@ -12,6 +12,7 @@ from muniment.handoff import shapes
 from muniment.handoff.codes import Finding
 from muniment.handoff.documents import parse
 from muniment.handoff.model import Target
+from muniment.message import say
 
 
 class Status(StrEnum):
@@ -123,4 +124,4 @@ class Trace:
 
 def read_trace(data: bytes, where: str = "") -> Mapping[str, Any]:
     """Read a kept trace: a checked document, for comparing and for showing."""
-    return parse("trace", shapes.TRACE, data, where)
+    return parse(say("trace"), shapes.TRACE, data, where)

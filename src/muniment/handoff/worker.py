@@ -182,8 +182,8 @@ class Worker:
         folder = self._papers.folder(handoff_id)
         with folder.locked():
             dispatch = self._dispatch(folder)
-            document = parse("return", RETURN, data)
-            answer = Return.from_json(fit("return", RETURN, document))
+            document = parse(say("return"), RETURN, data)
+            answer = Return.from_json(fit(say("return"), RETURN, document))
             for name in ("handoff_id", "contract_id", "dispatch_id"):
                 if getattr(answer, name) != getattr(dispatch, name):
                     why = say("{name} is not the one of this handoff", name=name)
