@@ -92,7 +92,11 @@ def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place) -> 
     assert not trace.complete
     error = incomplete(trace)
     assert error.exit_code is ExitCode.NOT_VERIFIED and error.code == "HANDOFF_INCOMPLETE"
-    assert str(error.why) == "1 of 2 targets are verified; missing: employee_worklog"
+    missing = "the recipient's worklog (employee_worklog)"
+    assert str(error.why) == f"1 of 2 targets are verified; missing: {missing}"
+    assert error.why is not None
+    chinese = Translator(Language.CHINESE).text(error.why)
+    assert chinese == "2 个目标中已核实 1 个；缺少：接收方的工作日志（employee_worklog）"
     assert handoffs.papers.summary(handoff).missing == ("employee_worklog",)
 
 

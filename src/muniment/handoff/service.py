@@ -305,6 +305,20 @@ class Handoffs:
         return Checked(trace, read_trace(last.data, last.name) if last is not None else None)
 
 
+_NAMES: Mapping[Target, Message] = {
+    Target.EMPLOYEE_MEMORY: say("the recipient's memory (employee_memory)"),
+    Target.EMPLOYEE_WORKLOG: say("the recipient's worklog (employee_worklog)"),
+    Target.TEAM_JOURNAL: say("the team's journal (team_journal)"),
+    Target.CENTRAL_BOARD: say("the central board (central_board)"),
+}
+"""The targets as people call them; the word in brackets is the program's."""
+
+
+def _listed(names: Sequence[Message]) -> Message:
+    first, *rest = names
+    return say("{first}, {rest}", first=first, rest=_listed(rest)) if rest else first
+
+
 def incomplete(trace: Trace) -> errors.HandoffIncomplete:
     """The error that a face raises for a trace that is not complete: every missing target is named."""
     return errors.HandoffIncomplete(handoff=trace.handoff_id, where=trace.handoff_id, why=_shortfall(trace))
@@ -318,7 +332,7 @@ def _shortfall(trace: Trace) -> Message:
             "{done} of {owed} targets are verified; missing: {missing}",
             done=owed - len(missing),
             owed=owed,
-            missing=", ".join(missing),
+            missing=_listed([_NAMES[Target(name)] for name in missing]),
         )
     if not trace.findings:
         return say("nothing is proved yet")
