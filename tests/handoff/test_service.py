@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, Place, packet, work
+from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG, Place, packet, work
 
 from muniment.errors import ExitCode, MunimentError
-from muniment.handoff import errors
+from muniment.faces.i18n.language import Language
+from muniment.faces.i18n.translate import Translator
+from muniment.handoff import board, errors
 from muniment.handoff.model import Target
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import Handoffs, incomplete
@@ -19,7 +21,8 @@ from muniment.handoff.subject import HandoffSubject
 from muniment.handoff.trace import Status
 from muniment.handoff.worker import Worker
 from muniment.path import RelPath
-from muniment.record.event import Context
+from muniment.record.event import Context, Draft
+from muniment.record.ledger import Ledger
 from muniment.record.verify import verify
 
 
@@ -82,22 +85,75 @@ def test_the_second_check_is_compared_with_the_first(place: Place) -> None:
     assert again.trace.rows[1].status is Status.FAILED
 
 
-def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place) -> None:
+def four_targets(place: Place, handoffs: Handoffs, *, without: str = "") -> str:
+    """All four targets owed.  Journal and board are written here as their adapters would: the journal
+    by the ledger's own append, the board by a stand-in for its one writer."""
+    handoff = send(handoffs, packet("employee_memory", "employee_worklog", "team_journal", "central_board"))
+    worker, workspace = Worker(handoffs), handoffs.workspace
+    view = worker.take(handoff)
+    head = {"handoff_id": handoff, "dispatch_id": view.dispatch.dispatch_id}
+    head["contract_id"] = view.dispatch.contract_id or ""
+    for target, content in ((Target.EMPLOYEE_MEMORY, MEMORY), (Target.EMPLOYEE_WORKLOG, WORKLOG)):
+        if target.value != without:
+            worker.record(handoff, target, content)
+    journal = Ledger(workspace.root, RelPath.parse("team/journal"), clock=place.machine.clock)
+    journal.append(Draft("journal.entry", "older", {"text": "Something from before."}))
+    anchor = view.anchors[Target.TEAM_JOURNAL]
+    event = journal.append(Draft("journal.entry", handoff, {"text": WORKLOG.decode(), "anchor": anchor}))
+    placed = list(journal.read())
+    closures: list[dict[str, Any]] = [
+        {
+            **head, "target": "team_journal", "state": "updated", "evidence_anchor": anchor, "exit_code": 0,
+            "event_id": event.event_id, "position": placed[-1].offset, "version": len(placed),
+            "sha256": event.sha256,
+        }
+    ]  # fmt: skip
+    anchor = view.anchors[Target.CENTRAL_BOARD]
+    patch = [{"op": "add", "path": "/parser", "value": f"{WORKLOG.decode().strip()} {anchor}"}]
+    proposal: dict[str, Any] = {"form": "json", "base": "0" * 64, "patch": patch}
+    closures.append(
+        {**head, "target": "central_board", "state": "proposed_for_parent", "evidence_anchor": anchor,
+         "proposal": proposal}
+    )  # fmt: skip
+    (place.path / "team/BOARD.json").write_text(json.dumps({"parser": patch[0]["value"]}))
+    applied: dict[str, Any] = {"writer": "lead", "path": "team/BOARD.json", "version": 1}
+    folder = handoffs.papers.folder(handoff)
+    folder.add("applied", {**applied, "proposal_sha256": board.proposal_digest(proposal)})
+    closures = [each for each in closures if each["target"] != without]
+    worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION, closures=closures))
+    return handoff
+
+
+def test_four_of_four(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
-    worker = Worker(handoffs)
-    worker.record(handoff, Target.EMPLOYEE_MEMORY, MEMORY)
-    worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION))
+    trace = handoffs.check(four_targets(place, handoffs)).trace
+    assert [each.to_json() for each in trace.findings] == []
+    assert trace.complete and {row.status for row in trace.rows} == {Status.VERIFIED}
+
+
+MISSING = {
+    "employee_worklog": (
+        "the recipient's worklog (employee_worklog)",
+        "接收方的工作日志（employee_worklog）",
+    ),
+    "team_journal": ("the team's journal (team_journal)", "团队日志（team_journal）"),
+    "central_board": ("the central board (central_board)", "中央看板（central_board）"),
+}
+
+
+@pytest.mark.parametrize("target", MISSING)
+def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place, target: str) -> None:
+    handoffs = place.reopen()
+    handoff = four_targets(place, handoffs, without=target)
     trace = handoffs.check(handoff).trace
     assert not trace.complete
     error = incomplete(trace)
     assert error.exit_code is ExitCode.NOT_VERIFIED and error.code == "HANDOFF_INCOMPLETE"
-    missing = "the recipient's worklog (employee_worklog)"
-    assert str(error.why) == f"1 of 2 targets are verified; missing: {missing}"
+    english, chinese = MISSING[target]
     assert error.why is not None
-    chinese = Translator(Language.CHINESE).text(error.why)
-    assert chinese == "2 个目标中已核实 1 个；缺少：接收方的工作日志（employee_worklog）"
-    assert handoffs.papers.summary(handoff).missing == ("employee_worklog",)
+    assert str(error.why) == f"3 of 4 targets are verified; missing: {english}"
+    assert Translator(Language.CHINESE).text(error.why) == f"4 个目标中已核实 3 个；缺少：{chinese}"
+    assert handoffs.papers.summary(handoff).missing == (target,)
 
 
 def test_what_the_parent_sees_without_a_receipt_is_shown_as_that(place: Place) -> None:
