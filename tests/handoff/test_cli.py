@@ -81,7 +81,7 @@ def test_from_issue_to_proof(shell: Shell, tmp_path: Path) -> None:
     chinese = shell.run("check", handoff, expect=4, lang="zh-CN")
     assert "2 个目标中已核实 1 个；缺少：接收方的工作日志（employee_worklog）" in chinese
     told = shell.ask("check", handoff, expect=4)
-    assert told["error"] == "HANDOFF_INCOMPLETE" and told["trace"]["complete"] is False
+    assert told["error"] == "HANDOFF_INCOMPLETE" and told["result"]["trace"]["complete"] is False
     shell.run("record", handoff, "--target", "employee_worklog", "--file", "-", stdin=WORKLOG)
     assert "superseded" in shell.run("return", handoff, "--conclusion", CONCLUSION)
     assert "✓ complete" in shell.run("check", handoff)

@@ -172,7 +172,7 @@ class Closed:
                 raise Misfit(below(at, str(name)), say("this field is not known here"))
         for name, shape in self.fields.items():
             if name in value:
-                shape.check(value[name], below(at, name))
+                shape.check(value[name], f"{at}.{name}" if at else name)
             elif name not in self.optional:
                 raise Misfit(below(at, name), say("this field is missing"))
 
