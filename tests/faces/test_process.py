@@ -152,6 +152,8 @@ def test_ctrl_c_is_said_and_gives_130(tmp_path: Path) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # whoever runs the tests in the background has the signal ignored, and that is inherited
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
         assert running.stdout is not None and running.stderr is not None
         assert running.stderr.readline() == b"waiting\n"

@@ -31,7 +31,7 @@ def test_vectors(vector: dict[str, str]) -> None:
     assert nonce_digest(nonce) == vector["nonce_sha256"]
 
 
-@pytest.mark.parametrize("page", ["handoff.md", "handoff.zh_CN.md"])
+@pytest.mark.parametrize("page", ["handoff.md", "handoff.zh-CN.md"])
 def test_the_vectors_are_printed_in_the_documentation(page: str) -> None:
     text = (PAGES / page).read_text()
     for vector in VECTORS:

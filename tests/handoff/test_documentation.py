@@ -40,7 +40,7 @@ def test_every_code_of_the_gate_has_its_lie() -> None:
 
 @pytest.mark.parametrize("pattern", [r"^#+ ", r"^\|", r"^\d\. "])
 def test_the_chinese_page_has_the_shape_of_the_english_one(pattern: str) -> None:
-    english, chinese = ((PAGES / name).read_text("utf-8") for name in ("handoff.md", "handoff.zh_CN.md"))
+    english, chinese = ((PAGES / name).read_text("utf-8") for name in ("handoff.md", "handoff.zh-CN.md"))
     one, other = (re.findall(pattern + ".*$", text, re.MULTILINE) for text in (english, chinese))
     assert len(one) == len(other) > 0
     spans = [sorted(set(re.findall(r"`([^`]+)`", text))) for text in (english, chinese)]
