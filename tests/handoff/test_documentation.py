@@ -17,7 +17,7 @@ ROOM = Path(muniment.__file__).parent / "handoff"
 
 
 def test_every_code_of_the_gate_is_explained_once() -> None:
-    text = (PAGES / "handoff-gate.md").read_text("utf-8")
+    text = (PAGES.parent / "reference" / "handoff-codes.md").read_text("utf-8")
     rows = re.findall(r"^\| `([A-Z_]+)` \|", text, re.MULTILINE)
     assert rows == [code.value for code in Code]
 

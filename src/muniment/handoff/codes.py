@@ -1,6 +1,6 @@
 """Handoff room: what the gate and the lint can find, each with its name.
 
-A finding refuses; a note only speaks.  `docs/protocols/handoff-gate.md` explains every code, and a
+A finding refuses; a note only speaks.  `docs/reference/handoff-codes.md` explains every code, and a
 test holds the table there to this list.
 """
 
