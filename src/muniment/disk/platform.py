@@ -1,0 +1,198 @@
+"""Floor 1, `disk`: every call that differs between Linux and macOS, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import signal
+import stat
+import sys
+from dataclasses import dataclass
+from enum import Enum
+
+from muniment.disk.errors import UnsupportedPlatform
+
+LINUX = sys.platform.startswith("linux")
+MACOS = sys.platform == "darwin"
+
+# Names that only one of the systems has, looked up once so that type checkers see plain numbers.
+_F_SETLEASE: int = getattr(fcntl, "F_SETLEASE", 1024)
+_F_SETSIG: int = getattr(fcntl, "F_SETSIG", 10)
+_F_FULLFSYNC: int = getattr(fcntl, "F_FULLFSYNC", 51)
+_RENAME_NOREPLACE = 1
+_RENAME_EXCL = 4
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def require_supported() -> None:
+    """Refuse, once and clearly, a system on which the promises do not hold."""
+    if not (LINUX or MACOS):
+        raise UnsupportedPlatform(system=sys.platform)
+
+
+def rename_exclusive(source_fd: int, source: str, target_fd: int, target: str) -> None:
+    """Rename without ever replacing: `FileExistsError` when the target is taken.
+
+    The two descriptors are the folders in which the names lie.
+    """
+    if LINUX:
+        call, flag = getattr(_libc, "renameat2", None), _RENAME_NOREPLACE
+    else:
+        call, flag = getattr(_libc, "renameatx_np", None), _RENAME_EXCL
+    if call is not None:
+        status = call(source_fd, os.fsencode(source), target_fd, os.fsencode(target), flag)
+        if status == 0:
+            return
+        number = ctypes.get_errno()
+        if number not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise OSError(number, os.strerror(number), source, None, target)
+    _rename_by_claim(source_fd, source, target_fd, target)
+
+
+def _rename_by_claim(source_fd: int, source: str, target_fd: int, target: str) -> None:
+    """For file systems without the exclusive rename: claim the name first, then fill it."""
+    if stat.S_ISDIR(os.stat(source, dir_fd=source_fd, follow_symlinks=False).st_mode):
+        os.mkdir(target, dir_fd=target_fd)
+        try:
+            os.rename(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+        except OSError:
+            os.rmdir(target, dir_fd=target_fd)
+            raise
+    else:
+        os.link(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd, follow_symlinks=False)
+        os.unlink(source, dir_fd=source_fd)
+
+
+def sync_data(fd: int) -> None:
+    """Make a file's bytes (and what is needed to find them) durable."""
+    if MACOS:
+        fcntl.fcntl(fd, _F_FULLFSYNC)
+    else:
+        os.fdatasync(fd)
+
+
+def sync_folder(fd: int) -> None:
+    """Make a folder's names durable."""
+    if MACOS:
+        fcntl.fcntl(fd, _F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+def sync_file_system(fd: int) -> None:
+    """Make everything on the file system of `fd` durable: one call for a whole tree."""
+    if LINUX:
+        if _libc.syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    else:
+        os.sync()
+        fcntl.fcntl(fd, _F_FULLFSYNC)
+
+
+def forget_cache(fd: int) -> None:
+    """Drop a file's clean pages, so that reading it back asks the disk and not the memory."""
+    if LINUX:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+class Writers(Enum):
+    """Whether some process has a file open for writing."""
+
+    NONE = "none"
+    SOME = "some"
+    UNKNOWN = "unknown"
+
+
+def writers(fd: int) -> Writers:
+    """Ask the kernel for a read lease on the open file: it is granted only if nobody has the
+    file open for writing, not even through a mapping.
+
+    The lease is held until `fd` is closed.  Should a writer come meanwhile, the kernel sends
+    a signal; we choose one that is ignored by default, since its usual one would end the process.
+    """
+    if not LINUX:
+        return Writers.UNKNOWN
+    try:
+        fcntl.fcntl(fd, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, _F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        if error.errno == errno.EAGAIN:
+            return Writers.SOME
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP):
+            # Another user's file, or a file system that knows no leases.
+            return Writers.UNKNOWN
+        raise
+    return Writers.NONE
+
+
+def copy_attributes(source_fd: int, target_fd: int) -> None:
+    """Carry extended attributes over; those that only the system may set are passed over."""
+    if not LINUX:
+        return
+    with contextlib.suppress(NotImplementedError):
+        for name in _attributes(source_fd):
+            try:
+                os.setxattr(target_fd, name, os.getxattr(source_fd, name))
+            except OSError as error:
+                if name.startswith("user.") and error.errno not in (errno.ENOTSUP, errno.ENODATA):
+                    raise
+
+
+def _attributes(fd: int) -> list[str]:
+    try:
+        return os.listxattr(fd)
+    except OSError as error:
+        if error.errno in (errno.ENOTSUP, errno.EPERM):
+            return []
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Where a file lies in the mount tree: what device and inode alone can not tell apart."""
+
+    mount_id: int
+    fs_type: str
+    fs_root: str
+    mount_point: str
+
+
+def mount_of(fd: int) -> Mount | None:
+    """The mount of an open file, read from the kernel's own tables; None where there are none."""
+    if not LINUX:
+        return None
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as stream:
+        facts = dict(line.split(":", 1) for line in stream.read().splitlines() if ":" in line)
+    wanted = facts["mnt_id"].strip()
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+        for line in stream:
+            fields = line.split(" ")
+            if fields[0] == wanted:
+                after = fields[fields.index("-") + 1 :]
+                return Mount(int(wanted), after[0], _unoctal(fields[3]), _unoctal(fields[4]))
+    return None
+
+
+def _unoctal(text: str) -> str:
+    for spelled, sign in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(spelled, sign)
+    return text
+
+
+def boot_id() -> str:
+    """Names this boot of the machine; empty where the system has no such name."""
+    if not LINUX:
+        return ""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+        return stream.read().strip()
+
+
+LOCAL_FILE_SYSTEMS = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay", "bcachefs", "apfs"}
+)
+"""File systems of one kernel, on which its locks can be trusted."""
