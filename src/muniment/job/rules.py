@@ -252,7 +252,9 @@ def _authoring(registry: Registry, lies_at: Mapping[str, str]) -> Iterator[Findi
     for place, path in paths(registry):
         if path in lies_at:
             wanted = say("a path that does not lead below /data/authoring")
-            yield Finding(place, Rule.AUTHORING, wanted, f"{shown(path)}, which lies at {shown(lies_at[path])}")
+            yield Finding(
+                place, Rule.AUTHORING, wanted, f"{shown(path)}, which lies at {shown(lies_at[path])}"
+            )
 
 
 def judge(before: Registry, after: Registry, facts: Facts) -> None:
@@ -269,36 +271,44 @@ def judge(before: Registry, after: Registry, facts: Facts) -> None:
         confirmed(after, facts)
     if old.phase in _WITH_ID or (old.phase is Phase.DOCUMENT_GAP and before.execution.bioline.job.id):
         _frozen(before, after, facts)
-    elif before.execution.bioline.job.id != after.execution.bioline.job.id and new.phase is not Phase.SUBMITTED:
+    elif (
+        before.execution.bioline.job.id != after.execution.bioline.job.id and new.phase is not Phase.SUBMITTED
+    ):
         raise Frozen(where=facts.job, path="execution.bioline.job.id")
     if new.phase is Phase.AWAITING and old.phase is Phase.AWAITING and _changed(before, after):
         why = say("a plan changes only after it was taken back")
-        raise PhaseRefused(why=why, **_going(old, new, facts))
+        raise _refusal(old, new, facts, why)
 
 
 def _may_move(old: Standing, new: Standing, facts: Facts) -> None:
     if new.phase is old.phase:
-        if old.status is Status.COMPLETE and new.status is not Status.COMPLETE and new.status is not Status.ACTIVE:
-            raise PhaseRefused(**_going(old, new, facts))
+        if (
+            old.status is Status.COMPLETE
+            and new.status is not Status.COMPLETE
+            and new.status is not Status.ACTIVE
+        ):
+            raise _refusal(old, new, facts)
         return
     if old.phase is Phase.DOCUMENT_GAP:
         if facts.back is None or new.phase is not facts.back.phase:
             why = say("a gap leads back to where it was entered")
-            raise PhaseRefused(why=why, **_going(old, new, facts))
+            raise _refusal(old, new, facts, why)
         return
     if new.status in ENDED:
         why = say("a job ends in the phase where it stands")
-        raise PhaseRefused(why=why, **_going(old, new, facts))
+        raise _refusal(old, new, facts, why)
     if new.phase is Phase.DOCUMENT_GAP or new.phase in EDGES[old.phase]:
         return
-    raise PhaseRefused(**_going(old, new, facts))
+    raise _refusal(old, new, facts)
 
 
 def confirmed(registry: Registry, facts: Facts) -> None:
     """Refuse unless somebody confirmed exactly this plan, with a witness that suffices."""
     plan = plan_digest(facts.job, facts.engine, registry)
     if facts.confirmation is None or facts.confirmation.plan != plan:
-        why = say("another plan was confirmed; a changed plan needs a new yes") if facts.confirmation else None
+        why = (
+            say("another plan was confirmed; a changed plan needs a new yes") if facts.confirmation else None
+        )
         raise NotConfirmed(where=facts.job, why=why, digest=plan, job=facts.job)
     if not facts.confirmation.enough:
         raise WitnessTooWeak(where=facts.job, witness=facts.confirmation.witness, job=facts.job)
@@ -329,14 +339,16 @@ def _changed(before: Registry, after: Registry) -> bool:
     return any(field(before) != field(after) for _, field in _FROZEN)
 
 
-def _going(old: Standing, new: Standing, facts: Facts) -> dict[str, str]:
-    return {
-        "where": facts.job,
-        "phase": old.phase.value,
-        "status": old.status.value,
-        "target": new.phase.value if new.phase is not old.phase else new.status.value,
-        "job": facts.job,
-    }
+def _refusal(old: Standing, new: Standing, facts: Facts, why: Message | None = None) -> PhaseRefused:
+    target = new.phase.value if new.phase is not old.phase else new.status.value
+    return PhaseRefused(
+        where=facts.job,
+        why=why,
+        phase=old.phase.value,
+        status=old.status.value,
+        target=target,
+        job=facts.job,
+    )
 
 
 def moved(registry: Registry, phase: Phase, status: Status = Status.ACTIVE) -> Registry:

@@ -2,7 +2,8 @@
 field and in that order; this module reads, writes and publishes what the annotations say.
 
 Known are `str`, `bool`, enumerations of words, `X | None`, `tuple[X, ...]`, dataclasses,
-and `Annotated` with one of the marks below (`Whole` for integers).  Nothing is ever converted: `1.0` is not `1`.
+and `Annotated` with one of the marks below (`Whole` for integers).  Nothing is
+ever converted: `1.0` is not `1`.
 """
 
 from __future__ import annotations
