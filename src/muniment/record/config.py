@@ -1,0 +1,27 @@
+"""Floor 1, `record`: the two TOML files of settings, as layers."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from muniment.disk.errors import NotThere
+from muniment.disk.root import Root
+from muniment.message import say
+from muniment.path import RelPath
+from muniment.settings import BadSetting, Layer, Setting, flatten
+
+
+def read_layer(root: Root, rel: RelPath, declared: Sequence[Setting[Any]]) -> Layer:
+    """The settings of one TOML file; a file that is not there sets nothing."""
+    origin = f"{root.path}/{rel.posix}"
+    try:
+        data = root.read(rel, limit=1 << 20)
+    except NotThere:
+        return Layer(origin, {})
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSetting(name=rel.name, where=origin, why=say("{finding}", finding=error)) from error
+    return Layer(origin, flatten(table, declared))

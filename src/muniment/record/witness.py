@@ -1,0 +1,71 @@
+"""Floor 1, `record`: a witness: how long the ledger was and what its head was, kept elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from muniment.canonical import Json
+from muniment.ids import is_ulid
+from muniment.record.event import FIRST
+from muniment.record.ledger import Ledger
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The ledger of one workspace as somebody saw it: so many events, the last of this hash.
+
+    Snapshots, packets and exports carry one; whoever holds it can tell later whether the
+    ledger was cut or replaced.
+    """
+
+    root_id: str
+    count: int
+    head: str
+    event_id: str
+    at: str
+
+    def to_json(self) -> dict[str, Json]:
+        """The witness as it travels."""
+        return {
+            "v": 1,
+            "root_id": self.root_id,
+            "count": self.count,
+            "head": self.head,
+            "event_id": self.event_id,
+            "at": self.at,
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Witness:
+        """Read a witness that travelled; a `ValueError` says what is wrong with it."""
+        if not isinstance(value, Mapping) or value.get("v") != 1:
+            raise ValueError("no witness of version 1")
+        if set(value) != {"v", "root_id", "count", "head", "event_id", "at"}:
+            raise ValueError("a witness has other members")
+        root_id, count, head = value["root_id"], value["count"], value["head"]
+        event_id, at = value["event_id"], value["at"]
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise ValueError("its count is no number of events")
+        if not isinstance(head, str) or not _HEX.fullmatch(head):
+            raise ValueError("its head is no hash")
+        if not isinstance(root_id, str) or not is_ulid(root_id) or not isinstance(at, str):
+            raise ValueError("its root or time is no text of the right form")
+        if not isinstance(event_id, str) or not (is_ulid(event_id) or (event_id == "" and count == 0)):
+            raise ValueError("its event id is none")
+        return cls(root_id, count, head, event_id, at)
+
+
+WitnessSource = Callable[[], Iterable[Witness]]
+"""A room that keeps witnesses (in snapshots, packets, exports) hands them out by this."""
+
+
+def bear_witness(ledger: Ledger, root_id: str) -> Witness:
+    """See the ledger as it is now."""
+    count, head, event_id, at = 0, FIRST, "", ""
+    for event in ledger.events():
+        count, head, event_id, at = count + 1, event.sha256, event.event_id, event.at
+    return Witness(root_id, count, head, event_id, at)
