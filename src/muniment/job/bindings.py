@@ -150,8 +150,10 @@ def _check_routing(port: Port, offers: tuple[Offer, ...], declared: Declared) ->
         raise _bad(port.key, say("it takes one file and was given {count}", count=len(offers)))
     for offer in offers:
         if offer.type is not port.type:
-            kind = say("it takes a {wanted}, and {name} is a {found}", wanted=port.type.value, name=offer.base,
-                       found=offer.type.value)  # fmt: skip
+            wanted, found = port.type.value, offer.type.value
+            kind = say(
+                "it takes a {wanted}, and {name} is a {found}", wanted=wanted, name=offer.base, found=found
+            )
             raise _bad(port.key, kind)
 
 

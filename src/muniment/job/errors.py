@@ -178,6 +178,38 @@ class SubmissionUnknown(Conflict):
     )
 
 
+class SubmissionOpen(Conflict):
+    """A submission was announced and its answer is not known yet."""
+
+    code = "JOB_SUBMISSION_OPEN"
+    what = "A submission was begun, and what became of it is not known yet."
+    guidance = "Run `muniment job submit {job}` again: it looks the job up and submits nothing twice."
+
+
+class PlanDrifted(Blocked):
+    """What a confirmed plan names is no longer what it was."""
+
+    code = "JOB_PLAN_DRIFTED"
+    what = "{path} is not what it was when the plan was made."
+    guidance = "Take the plan back with `muniment job revise {job}`, plan again and have that confirmed."
+
+
+class BadTool(UsageError):
+    """A tool that is not named by an exact version."""
+
+    code = "JOB_BAD_TOOL"
+    what = "{tool} does not name one tool."
+    guidance = "Write NAME:VERSION with a whole version from 1 up, without leading zeros."
+
+
+class BadSummary(UsageError):
+    """A tool's summary that can not be read."""
+
+    code = "JOB_BAD_SUMMARY"
+    what = "The summary of the tool can not be read."
+    guidance = "Give a JSON file that holds one object."
+
+
 class EngineUnknown(UsageError):
     """No engine of that name."""
 

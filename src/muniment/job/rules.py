@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from muniment.digest import Digest
-from muniment.job.errors import Frozen, JobEnded, NotConfirmed, PhaseRefused, WitnessTooWeak
+from muniment.job.errors import Frozen, JobEnded, NotConfirmed, PhaseRefused, SubmissionOpen, WitnessTooWeak
 from muniment.job.finding import Finding, Place, Rule, shown
 from muniment.job.model import BoundBy, DocumentGap, Downstream, Phase, Registry, Status
 from muniment.job.plan import image_tag_of, plan_digest
@@ -62,7 +62,8 @@ class Facts:
     """What the journal and the disk know and the registry can not say.
 
     `back` is where the document gap was entered from; `lies_at` tells for each path of the
-    registry that leads below `/data/authoring` where it really lies.
+    registry that leads below `/data/authoring` where it really lies; `intent` that a submission was
+    announced whose answer is not known yet.
     """
 
     job: str
@@ -70,6 +71,7 @@ class Facts:
     confirmation: Confirmation | None = None
     back: Standing | None = None
     lies_at: Mapping[str, str] | None = None
+    intent: bool = False
 
 
 def findings(registry: Registry, facts: Facts | None = None) -> list[Finding]:
@@ -266,6 +268,10 @@ def judge(before: Registry, after: Registry, facts: Facts) -> None:
     old, new = Standing.of(before), Standing.of(after)
     if old.status in ENDED:
         raise JobEnded(where=facts.job, status=old.status.value)
+    if facts.intent and new.phase is not Phase.SUBMITTED:
+        # It may run already: until that is known, nothing may make room for a second one.
+        if new.phase is not old.phase or new.status in ENDED or _changed(before, after):
+            raise SubmissionOpen(where=facts.job, job=facts.job)
     _may_move(old, new, facts)
     if new.phase is Phase.SUBMITTED and old.phase is Phase.AWAITING:
         confirmed(after, facts)
