@@ -156,6 +156,14 @@ class NothingToAdopt(Blocked):
     guidance = "Go on with the job."
 
 
+class NoReason(UsageError):
+    """An adoption without a reason."""
+
+    code = "JOB_NO_REASON"
+    what = "Adopting a registry needs a reason."
+    guidance = "Say with --reason who wrote it and why it is right."
+
+
 class JournalDamaged(NotVerified):
     """The job's journal does not verify."""
 

@@ -108,6 +108,9 @@ def _ended(state: History, event: Event) -> History:
         new = replace(new, created=event.at)
     if done.act in ("submit", "import"):
         new = replace(new, intent=None)
+    if "confirmed" in done.facts:
+        yes = done.facts["confirmed"]
+        new = replace(new, confirmed=Confirmed(Digest(yes["plan"]), "submit", yes["witness"], event.at))
     if done.act in ("plan", "revise"):
         new = replace(new, confirmed=None)
     return new

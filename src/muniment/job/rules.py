@@ -268,10 +268,10 @@ def judge(before: Registry, after: Registry, facts: Facts) -> None:
     old, new = Standing.of(before), Standing.of(after)
     if old.status in ENDED:
         raise JobEnded(where=facts.job, status=old.status.value)
-    if facts.intent and new.phase is not Phase.SUBMITTED:
+    leaves = new.phase is not old.phase or new.status in ENDED or _changed(before, after)
+    if facts.intent and new.phase is not Phase.SUBMITTED and leaves:
         # It may run already: until that is known, nothing may make room for a second one.
-        if new.phase is not old.phase or new.status in ENDED or _changed(before, after):
-            raise SubmissionOpen(where=facts.job, job=facts.job)
+        raise SubmissionOpen(where=facts.job, job=facts.job)
     _may_move(old, new, facts)
     if new.phase is Phase.SUBMITTED and old.phase is Phase.AWAITING:
         confirmed(after, facts)

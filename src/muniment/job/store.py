@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from muniment.canonical import Json
 from muniment.clock import Clock
@@ -59,7 +59,6 @@ class Opened:
     journal: JobJournal
     history: History
     registry: Registry
-    tail: list[Event] = field(default_factory=list)
 
 
 class JobStore:
@@ -109,8 +108,7 @@ class JobStore:
             history = self.settle(folder, journal, job)
             if not history.registry:
                 raise JobNotFound(where=self.root.path, job=job)
-            registry = self.load(folder, job, history)
-            yield Opened(job, folder, journal, history, registry)
+            yield Opened(job, folder, journal, history, self.load(folder, job, history))
 
     def settle(self, folder: Root, journal: JobJournal, job: str) -> History:
         """Compare the registry with the journal, and end what was cut short."""
@@ -143,7 +141,7 @@ class JobStore:
             enough = suffices("submit", WitnessKind(yes.witness), self._relayed)
             confirmation = Confirmation(yes.plan, yes.witness, enough)
         lies_at = below_authoring((path for _, path in rules.paths(registry)), authoring=self._authoring)
-        return Facts(job, history.engine, confirmation, history.back, lies_at)
+        return Facts(job, history.engine, confirmation, history.back, lies_at, history.intent is not None)
 
     @staticmethod
     def require_sound(registry: Registry, facts: Facts, where: str) -> None:
@@ -152,7 +150,7 @@ class JobStore:
         if found:
             raise RegistryRefused.of(found, where=where)
 
-    def create(self, job: str, registry: Registry, act: str, facts: Mapping[str, Json]) -> Opened:
+    def create(self, job: str, registry: Registry, act: str, facts: Mapping[str, Json]) -> History:
         """Make the folder of a job and its first registry; `JobExists` when there is one."""
         rel = RelPath((check_job_id(job),))
         self.root.make_folders(rel)
@@ -166,7 +164,7 @@ class JobStore:
             self.require_sound(registry, self.facts(job, registry, history), f"{job}/{REGISTRY}")
             opened = Opened(job, folder, journal, history, registry)
             self._two_files(opened, "", registry, act, facts)
-            return opened
+            return opened.history
 
     def move(self, opened: Opened, after: Registry, act: str, facts: Mapping[str, Json]) -> bool:
         """Replace the registry, if the rules let `after` follow; False when it is the same already."""
@@ -202,8 +200,7 @@ class JobStore:
         }
         (begun,) = opened.journal.append([Draft(BEGIN, f"job:{opened.job}", evidence)])
         write_verified(opened.folder, REGISTRY, data, replace=bool(before))
-        (ended,) = opened.journal.append([Draft(END, f"job:{opened.job}", {"begin": begun.event_id})])
-        opened.tail = [begun, ended]
+        opened.journal.append([Draft(END, f"job:{opened.job}", {"begin": begun.event_id})])
         opened.history = fold(opened.journal.events())
         opened.registry = after
 
