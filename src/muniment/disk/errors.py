@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from muniment.errors import Blocked, Conflict, NotAuthorised, NotFound, NotVerified, Unexpected
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.path import RelPath, printable
 
 
@@ -116,7 +117,7 @@ class DiskFault(Unexpected):
 
     code = "DISK"
     what = "The file system reported a fault: {fault}."
-    guidance = "Check the disk and the system's log; nothing was reported as done."
+    guidance = "Mend what is named, then run it again; `muniment status` shows whether anything is half done."
 
 
 class Locked(Conflict):
@@ -161,21 +162,59 @@ _BY_ERRNO: dict[int, type[Blocked] | type[Conflict] | type[NotFound] | type[NotA
 }
 
 
+_REASONS = {
+    errno.ENOSPC: say("no space is left on the device"),
+    errno.EDQUOT: say("the disk quota is used up"),
+    errno.EACCES: say("permission is denied"),
+    errno.EPERM: say("the operation is not permitted"),
+    errno.EROFS: say("the file system is read-only"),
+    errno.ENOENT: say("there is no such file or directory"),
+    errno.ENOTDIR: say("a part of the path is not a directory"),
+    errno.EISDIR: say("it is a directory"),
+    errno.EEXIST: say("it exists already"),
+    errno.EIO: say("the device failed to read or write"),
+    errno.EMFILE: say("too many files are open"),
+    errno.ENFILE: say("too many files are open"),
+    errno.ENAMETOOLONG: say("a name is too long"),
+    errno.ELOOP: say("too many links lead to one another"),
+    errno.EBUSY: say("it is in use"),
+    errno.ENOTEMPTY: say("a directory is not empty"),
+    errno.EXDEV: say("it would cross from one file system to another"),
+    errno.EFBIG: say("a file would become too large"),
+    errno.ESTALE: say("the network file system lost the file"),
+}
+
+
+def system_reason(error: OSError) -> Message:
+    """Why the system refused, in words that have a translation where we know them.
+
+    >>> str(system_reason(OSError(errno.ENOSPC, "No space left on device")))
+    'no space is left on the device (ENOSPC)'
+    """
+    number = error.errno
+    if number is None:
+        return say("{finding}", finding=str(error) or type(error).__name__)
+    known = _REASONS.get(number)
+    reason: object = known if known is not None else error.strerror or os.strerror(number)
+    return say("{reason} ({name})", reason=reason, name=errno.errorcode.get(number, str(number)))
+
+
 @contextmanager
 def named(where: str | RelPath) -> Iterator[None]:
     """Turn an `OSError` inside the block into the error that says what it means, at `where`.
 
-    >>> with named("a"):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    muniment.disk.errors.NoSpace: There is no room left to write: a: No space left on device (NO_SPACE)
+    >>> try:
+    ...     with named("a"):
+    ...         raise OSError(errno.ENOSPC, "No space left on device")
+    ... except NoSpace as error:
+    ...     print(error.where, error.why)
+    a no space is left on the device (ENOSPC)
     """
     try:
         yield
     except OSError as error:
-        place = printable(str(where))
-        fault = error.strerror or str(error)
+        place = printable(str(where)) or "."
         kind = _BY_ERRNO.get(error.errno or 0)
         if kind is None:
-            raise DiskFault(where=place, fault=fault) from error
-        raise kind(where=place, why=say("{fault}", fault=fault)) from error
+            raise DiskFault(where=place, fault=system_reason(error)) from error
+        raise kind(where=place, why=system_reason(error)) from error

@@ -7,7 +7,7 @@ them in order leads to the present place, which is read before it is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muniment.digest import Digest
@@ -102,6 +102,12 @@ def locate_digest(ledger: Ledger, tables: EvidenceTables, root: Root, digest: Di
     return list(found.values())
 
 
+def present_place(recorded: Sequence[Move], path: RelPath, *, after: str) -> RelPath:
+    """Where that which an event placed at a path lies now, by the moves recorded after that event."""
+    start = next((number for number, move in enumerate(recorded) if move.event.event_id == after), -1)
+    return _follow(recorded[start + 1 :], path)
+
+
 def _paths_of(tables: EvidenceTables, tree: Digest, digest: Digest) -> tuple[str, ...]:
     if tree == digest:
         return ("",)
@@ -112,7 +118,7 @@ def _paths_of(tables: EvidenceTables, tree: Digest, digest: Digest) -> tuple[str
     return tuple(row.path for row in table.files if row.digest == digest)
 
 
-def _follow(later: list[Move], path: RelPath) -> RelPath:
+def _follow(later: Sequence[Move], path: RelPath) -> RelPath:
     for move in later:
         if move.source is not None and move.target is not None and path.within(move.source):
             path = move.target / path.relative_to(move.source)

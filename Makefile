@@ -1,0 +1,80 @@
+# What a person types. Needs Python 3.11 or newer with venv, make and git; everything else is
+# installed into .venv from requirements/*.txt, where each file has its hash.
+#
+#   make demo     a report is kept, verified, tampered with, and the tampering is shown
+#   make test     the tests
+#   make check    form, types, floors
+#   make bench    measurements (they are printed, never asserted)
+#   make docs     the documentation, into site/
+#   make long     the sweeps that are too long for every day
+#   make clean    all of the above away again
+#
+# Another interpreter: make PYTHON=python3.13 test. More for pytest: make test PYTEST_ARGS="-k ledger".
+
+PYTHON ?= python3
+VENV ?= .venv
+PROCESSES ?= 2
+PYTEST_ARGS ?=
+
+SHELL := /bin/sh
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+LOCALE := src/muniment/faces/i18n/locale
+CATALOGUES := $(wildcard $(LOCALE)/*/*.po)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench docs long clean
+
+help:
+	@sed -n 's/^#   make/make/p' Makefile
+
+demo: $(VENV)/.package
+	@$(BIN)/muniment demo
+
+test: $(VENV)/.dev $(VENV)/.package
+	@$(BIN)/python -m pytest -n $(PROCESSES) -m "not long" $(PYTEST_ARGS)
+
+long: $(VENV)/.dev $(VENV)/.package
+	@$(BIN)/python -m pytest -n $(PROCESSES) -m long $(PYTEST_ARGS)
+
+check: $(VENV)/.dev $(VENV)/.package
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy src tests benchmarks hatch_build.py
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.package
+	@$(BIN)/python benchmarks/startup.py
+
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(LOCALE)/*/LC_MESSAGES
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each stamp is newer than everything it was made from; a second call does nothing.
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "muniment needs Python 3.11 or newer; '$(PYTHON)' is not. Name another one: make PYTHON=python3.13" >&2; \
+	  exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python requirements/run.txt requirements/build.txt
+	@echo "installing requirements/run.txt and build.txt into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "installing requirements/dev.txt into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# An installation that points into src/; making it compiles the message catalogues.
+$(VENV)/.package: $(VENV)/.run pyproject.toml hatch_build.py src/muniment/__init__.py $(CATALOGUES)
+	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@

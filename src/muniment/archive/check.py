@@ -1,0 +1,70 @@
+"""Floor 3, `archive`: how deliverables stand now: each is read again where it lies."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+from muniment.archive.entries import PREFIX, fold
+from muniment.archive.errors import UnknownReference
+from muniment.archive.model import Checked, Entry, Standing, Track
+from muniment.disk.errors import NotThere
+from muniment.disk.tree import measure
+from muniment.errors import MunimentError
+from muniment.evidence import Table, compare
+from muniment.record.errors import StateDamaged
+from muniment.record.locate import Move, moves, present_place
+from muniment.record.state import Workspace
+
+
+def entries(workspace: Workspace) -> list[Entry]:
+    """Every deliverable that the ledger knows, oldest first."""
+    return list(fold(workspace.ledger.events(containing=f'"{PREFIX}_'.encode())).values())
+
+
+def find_entry(workspace: Workspace, reference: str) -> Entry:
+    """The deliverable of a reference, or of the address that it lies at."""
+    for entry in reversed(entries(workspace)):
+        if reference in (entry.reference, entry.path.posix):
+            return entry
+    raise UnknownReference(where=reference)
+
+
+def check(workspace: Workspace, chosen: Sequence[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
+    """Read each deliverable again and compare it with its record.
+
+    One that was moved since, by any room, is looked for where the ledger says it lies now.
+    """
+    recorded = list(moves(workspace.ledger))
+    return [_check_one(workspace, entry, recorded, mutable) for entry in chosen]
+
+
+def _check_one(
+    workspace: Workspace, entry: Entry, recorded: Sequence[Move], mutable: tuple[str, ...]
+) -> Checked:
+    place = present_place(recorded, entry.path, after=entry.event_id)
+    try:
+        found = measure(workspace.root, place, cold=True).table
+    except NotThere:
+        return Checked(entry, Standing.MISSING, differs=place.posix)
+    except MunimentError as error:
+        return Checked(entry, Standing.CHANGED, differs=str(error))
+    digest = found.digest
+    if digest == entry.tree:
+        return Checked(entry, Standing.INTACT, digest)
+    if not entry.sealed and (entry.track is Track.PLAN or _may_be_edited(entry, mutable)):
+        return Checked(entry, Standing.EDITED, digest)
+    return Checked(entry, Standing.CHANGED, digest, _first_difference(workspace, entry, found))
+
+
+def _may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(entry.path.name, pattern) for pattern in mutable)
+
+
+def _first_difference(workspace: Workspace, entry: Entry, found: Table) -> str:
+    try:
+        difference = compare(workspace.tables.get(entry.tree), found)
+    except StateDamaged as error:
+        return str(error)
+    odd = (*difference.changed, *difference.missing, *difference.extra)
+    return (odd[0] or entry.path.name) if odd else ""

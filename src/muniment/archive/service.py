@@ -1,0 +1,267 @@
+"""Floor 3, `archive`: keeping deliverables.
+
+All paths of a call are accepted or refused before anything moves.  Each is then moved and read
+back at its address; only when all are there does the ledger say so, and only what the ledger
+holds is reported.  When anything fails on the way, everything goes back to where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from muniment.archive import rules
+from muniment.archive.accept import Accepted, accept
+from muniment.archive.entries import KEPT, PREFIX
+from muniment.archive.errors import EmptyTarget, TargetExists
+from muniment.archive.model import ARCHIVES, Address, Card, ReadBack, Receipt, Request, Track
+from muniment.canonical import Json
+from muniment.clock import instant
+from muniment.disk.errors import AlreadyThere, PutBackFailed, ReadbackFailed
+from muniment.disk.journal import Act
+from muniment.disk.move import Moved, move_verified
+from muniment.disk.root import Root
+from muniment.disk.tree import Progress, measure
+from muniment.errors import MunimentError
+from muniment.hosts.session import Session
+from muniment.ids import new_reference
+from muniment.message import say
+from muniment.path import RelPath
+from muniment.record.event import Draft
+from muniment.record.locate import path_text
+from muniment.record.state import Workspace
+
+ACT = "archive.keep"
+"""The kind under which the journal knows a move into the archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a workspace wants its deliverables: naming, what may be edited, what is required."""
+
+    names: str = "kept"
+    mutable: tuple[str, ...] = ()
+    require: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Moving:
+    """One deliverable on its way."""
+
+    accepted: Accepted
+    address: Address
+    reference: str
+    act: Act
+    moved: Moved
+
+
+class Archive:
+    """Keeps the deliverables of one workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        session: Callable[[], Session],
+        *,
+        options: Options | None = None,
+        local: Callable[[datetime], datetime],
+        workspace_rule: str = "",
+    ) -> None:
+        self._workspace = workspace
+        self._session = session
+        self._options = options or Options()
+        self._local = local
+        self._rule = workspace_rule
+
+    @property
+    def _root(self) -> Root:
+        return self._workspace.root
+
+    def survey(self, requests: Sequence[Request], progress: Progress | None = None) -> list[Accepted]:
+        """Judge all paths as `keep` would, and move nothing."""
+        claims = [(claim.path, claim.owner) for claim in self._workspace.claims.all()]
+        return accept(
+            self._root,
+            requests,
+            claims=claims,
+            names=self._options.names,
+            require=self._options.require,
+            progress=progress,
+        )
+
+    def keep(
+        self, requests: Sequence[Request], *, card_root: str = ARCHIVES, progress: Progress | None = None
+    ) -> list[Receipt]:
+        """Archive all paths of a call, or none.
+
+        `card_root` is what cards show before the archive id.  Each receipt rests on bytes that
+        were read at the final address, and on an event that the ledger holds.
+        """
+        accepted = self.survey(requests, progress)
+        session = self._session()
+        with self._claimed_addresses(accepted, session.archive_id) as addresses:
+            moving = self._move_all(accepted, addresses)
+            receipts = [self._receipt(one, session, card_root) for one in moving]
+            drafts = [
+                kept_draft(receipt, one.accepted.track) for receipt, one in zip(receipts, moving, strict=True)
+            ]
+            try:
+                events = self._workspace.ledger.append_many(drafts)
+            except ReadbackFailed:
+                # The events may stand in the ledger all the same: `doctor` finds out, by the journal.
+                raise
+            except MunimentError:
+                self._put_back(moving)
+                raise
+            for one in moving:
+                self._workspace.journal.end(one.act)
+        return [receipt.recorded(event.event_id) for receipt, event in zip(receipts, events, strict=True)]
+
+    @contextlib.contextmanager
+    def _claimed_addresses(self, accepted: Sequence[Accepted], archive_id: str) -> Iterator[list[Address]]:
+        """Claim where everything goes; a claim that stays empty is given back."""
+        claimed: list[RelPath] = []
+        try:
+            yield [*self._addresses(accepted, archive_id, claimed)]
+        finally:
+            for folder in reversed(claimed):
+                with contextlib.suppress(MunimentError):
+                    if not self._root.names(folder):
+                        self._root.remove_folder(folder)
+
+    def _addresses(
+        self, accepted: Sequence[Accepted], archive_id: str, claimed: list[RelPath]
+    ) -> Iterator[Address]:
+        taken: dict[str, set[str]] = {}
+        for one in accepted:
+            stamp: str | None = None
+            if one.track is Track.FILE:
+                stamp = next((each for each, names in taken.items() if one.name not in names), None)
+                if stamp is None:
+                    stamp = self._claim_timestamp(archive_id, claimed)
+                taken.setdefault(stamp, set()).add(one.name)
+            address = Address(archive_id, stamp, one.name)
+            rules.judge_address(address)
+            self._root.make_folders(address.folder)
+            if self._root.exists(address.path):
+                raise TargetExists(where=address.path.posix)
+            yield address
+
+    def _claim_timestamp(self, archive_id: str, claimed: list[RelPath]) -> str:
+        root = Address(archive_id, None, "-").root
+        self._root.make_folders(root)
+        for stamp in rules.timestamps(self._local(self._workspace.clock())):
+            with contextlib.suppress(AlreadyThere):
+                self._root.claim_folder(root / stamp)
+                claimed.append(root / stamp)
+                return stamp
+        raise TargetExists(
+            where=root.posix, why=say("{tries} timestamps in a row are taken", tries=rules.TRIES)
+        )
+
+    def _move_all(self, accepted: Sequence[Accepted], addresses: Sequence[Address]) -> list[_Moving]:
+        moving: list[_Moving] = []
+        try:
+            for one, address in zip(accepted, addresses, strict=True):
+                moving.append(self._move(one, address))
+        except MunimentError:
+            self._put_back(moving)
+            raise
+        return moving
+
+    def _move(self, one: Accepted, address: Address) -> _Moving:
+        workspace, source, now = self._workspace, one.request.source, self._workspace.clock()
+        reference = new_reference(PREFIX, now, workspace.entropy)
+        tree = workspace.tables.keep(one.measured.table)
+        before: dict[str, Json] = {"path": path_text(source), "tree": tree.hex}
+        after: dict[str, Json] = {"path": path_text(address.path), "tree": tree.hex, "reference": reference}
+        act = workspace.journal.begin(ACT, before, after, now, workspace.entropy)
+        try:
+            moved = move_verified(
+                self._root, source, self._root, address.path, one.measured, aside=aside_name(act)
+            )
+        except PutBackFailed:
+            # The content lies at the address: the journal stays, so that `doctor` can end it.
+            raise
+        except MunimentError as error:
+            workspace.journal.end(act)
+            raise _as_archive_error(error, address) from error
+        return _Moving(one, address, reference, act, moved)
+
+    def _put_back(self, moving: Sequence[_Moving]) -> None:
+        """Give everything that was moved by this call its old place again."""
+        for one in reversed(moving):
+            here, back = one.address.path, one.accepted.request.source
+            move_verified(self._root, here, self._root, back, measure(self._root, here))
+            self._workspace.journal.end(one.act)
+
+    def _receipt(self, one: _Moving, session: Session, card_root: str) -> Receipt:
+        request, table = one.accepted.request, one.moved.table
+        return Receipt(
+            reference=one.reference,
+            source=request.source,
+            address=one.address,
+            card=Card(
+                one.accepted.measured.kind,
+                f"{card_root}/{one.address.archive_id}",
+                one.address.subpath,
+                request.display_name or request.source.name,
+            ),
+            tree=table.digest,
+            count=table.count,
+            size=table.size,
+            read_back=read_back(self._root, one.address, one.accepted, one.moved),
+            id_source=session.source,
+            workspace_rule=self._rule,
+            at=instant(self._workspace.clock()),
+            copied=one.moved.copied,
+            warnings=one.accepted.warnings,
+        )
+
+
+def read_back(root: Root, address: Address, accepted: Accepted, moved: Moved) -> ReadBack:
+    """The points of the read-back, from what was found at the address."""
+    rules.judge_address(address)
+    return ReadBack(
+        exists=root.exists(address.path),
+        path_right=root.spelled_exactly(address.path),
+        not_empty=moved.table.size > 0,
+        key_fields=accepted.key_fields,
+        identical=moved.table == accepted.measured.table,
+        task=accepted.task,
+    )
+
+
+def kept_draft(receipt: Receipt, track: Track) -> Draft:
+    """The event that says a deliverable was archived."""
+    evidence: dict[str, Json] = {
+        "from": path_text(receipt.source),
+        "to": path_text(receipt.address.path),
+        "tree": receipt.tree.hex,
+        "count": receipt.count,
+        "bytes": receipt.size,
+        "kind": receipt.card.kind.value,
+        "track": track.value,
+        "name": receipt.card.name,
+        "archive_id": receipt.address.archive_id,
+        "archive_id_source": receipt.id_source.value,
+        "workspace_rule": receipt.workspace_rule,
+        "copied": receipt.copied,
+        "read_back": receipt.read_back.to_json(),
+    }
+    return Draft(KEPT, receipt.reference, evidence)
+
+
+def aside_name(act: Act) -> str:
+    """The name that a copied source bears between being given up and being removed."""
+    return f".muniment-{act.act_id}.tmp"
+
+
+def _as_archive_error(error: MunimentError, address: Address) -> MunimentError:
+    if isinstance(error, AlreadyThere):
+        return TargetExists(where=address.path.posix)
+    if isinstance(error, ReadbackFailed) and error.facts.get("found_size") == 0:
+        return EmptyTarget(where=address.path.posix, why=error.why)
+    return error

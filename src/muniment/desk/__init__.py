@@ -1,0 +1,1 @@
+"""Floor 3½, `desk`: questions that go over all rooms: status, show, verify, find, doctor, timeline."""

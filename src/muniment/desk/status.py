@@ -1,0 +1,84 @@
+"""Floor 3½, `desk`: what stands where, in ten lines, with one suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from shlex import quote
+
+from muniment.archive.outstanding import outstanding
+from muniment.canonical import Json
+from muniment.disk.root import Root
+from muniment.hosts.generic.session import WorkingSession
+from muniment.hosts.git import ask_git
+from muniment.hosts.session import Session
+from muniment.hosts.workspace import Found
+from muniment.path import RelPath
+from muniment.record.event import FIRST
+from muniment.record.state import Workspace, is_initialised
+from muniment.record.witness import Witness, bear_witness
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The facts of `muniment status`; `next_step` is a command line."""
+
+    found: Found
+    host: str
+    session: Session | None
+    root_id: str | None
+    head: Witness | None
+    loose: tuple[RelPath, ...]
+    half_done: tuple[str, ...]
+    next_step: str
+
+    def to_json(self) -> dict[str, Json]:
+        """The facts for programs."""
+        return {
+            "workspace": str(self.found.path),
+            "workspace_rule": self.found.rule.value,
+            "workspace_found_by": self.found.by,
+            "host": self.host,
+            "session": self.session.archive_id if self.session else None,
+            "session_source": self.session.source.value if self.session else None,
+            "root_id": self.root_id,
+            "ledger": {
+                "events": self.head.count if self.head else 0,
+                "head": self.head.head if self.head else FIRST,
+            },
+            "not_archived": [path.posix for path in self.loose],
+            "half_done": list(self.half_done),
+            "next": self.next_step,
+        }
+
+
+def overview(
+    found: Found, root: Root, workspace: Callable[[], Workspace], sessions: WorkingSession
+) -> Overview:
+    """Look at everything; nothing is made, not even `.muniment/`."""
+    session = sessions.current()
+    if not is_initialised(root):
+        loose = tuple(outstanding(root, ask_git, None))
+        return Overview(found, "generic", session, None, None, loose, (), "muniment init")
+    opened = workspace()
+    head = bear_witness(opened.ledger, opened.identity.root_id)
+    loose = tuple(outstanding(root, ask_git, sessions.started_ns()))
+    half_done = tuple(f"{act.kind} {act.act_id}" for act in opened.journal.pending())
+    return Overview(
+        found,
+        "generic",
+        session,
+        opened.identity.root_id,
+        head,
+        loose,
+        half_done,
+        _next(loose, half_done, head),
+    )
+
+
+def _next(loose: tuple[RelPath, ...], half_done: tuple[str, ...], head: Witness) -> str:
+    if half_done:
+        return "muniment doctor"
+    if loose:
+        return f"muniment archive {quote(loose[0].posix)}"
+    return "muniment archive verify --all" if head.count > 1 else "muniment archive FILE"

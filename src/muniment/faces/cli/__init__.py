@@ -1,0 +1,1 @@
+"""Faces, command line: one module a command on a frame that loads only what is called."""

@@ -1,0 +1,276 @@
+"""Faces, command line: `muniment ledger`: what was recorded, whether it holds, where bytes lie now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from muniment.canonical import Json, NotJson, canonical, read_json
+from muniment.clock import read_instant
+from muniment.digest import Digest
+from muniment.disk.root import Root, real_folder
+from muniment.disk.write import write_verified
+from muniment.errors import ExitCode
+from muniment.faces.cli.call import Call
+from muniment.faces.cli.frame import Entry, Group, argument, command, option
+from muniment.faces.cli.usage import wrong
+from muniment.faces.cli.values import Whole
+from muniment.faces.i18n.present import instant
+from muniment.message import Message, say, say_count
+from muniment.path import RelPath
+from muniment.record.errors import NotInLedger
+from muniment.record.locate import locate_digest, locate_path
+from muniment.record.verify import Verdict
+from muniment.record.verify import verify as verify_ledger
+from muniment.record.witness import Witness, bear_witness
+
+_LATEST = 20
+
+
+@command()
+@option(
+    "--count",
+    metavar="N",
+    type=Whole(1, 100_000),
+    default=_LATEST,
+    about=say("How many events; 20 if not given."),
+)
+def tail(call: Call, count: int) -> None:
+    """Show the newest events."""
+    events = call.house.workspace.ledger.last(count)
+
+    def show() -> None:
+        if not events:
+            call.terminal.say(say("The ledger is empty."))
+            return
+        columns = [say("when"), say("event"), say("subject"), say("id")]
+        rows = [[_when(event.at), event.kind, event.subject, event.event_id] for event in events]
+        call.terminal.table(columns, rows)
+
+    call.terminal.result({"events": [event.to_json() for event in events]}, show)
+
+
+def _when(text: str) -> str:
+    try:
+        return instant(read_instant(text))
+    except ValueError:
+        return text
+
+
+@command()
+@argument("event_id", about=say("The id of an event."))
+def show(call: Call, event_id: str) -> None:
+    """Show one event whole."""
+    record = call.house.workspace.ledger.find(event_id).to_json()
+    call.terminal.result(record, lambda: call.terminal.print(json.dumps(record, indent=2, ensure_ascii=True)))
+
+
+@command(
+    more=(
+        say(
+            "The chain of digests shows damage. That records were cut off the end is shown only by a witness "
+            "that was kept elsewhere: an export has one."
+        ),
+    )
+)
+@option(
+    "--witness", "files", metavar="FILE", multiple=True, about=say("Compare with the witness in this file.")
+)
+def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
+    """Read the whole ledger and check each record and each link."""
+    workspace = call.house.workspace
+    witnesses = [_witness(Path(file)) for file in files]
+    foreign = next((one for one in witnesses if one.root_id != workspace.identity.root_id), None)
+    if foreign is not None:
+        raise wrong(
+            say("the witness is of another workspace: {root_id}", root_id=foreign.root_id),
+            click.get_current_context(),
+        )
+    verdict = verify_ledger(workspace.ledger, witnesses)
+    call.terminal.result(_verdict(verdict), lambda: _show(call, verdict))
+    return None if verdict.whole else ExitCode.NOT_VERIFIED
+
+
+def _verdict(verdict: Verdict) -> Json:
+    return {
+        "whole": verdict.whole,
+        "events": verdict.events,
+        "segments": verdict.segments,
+        "bytes": verdict.bytes,
+        "head": verdict.head,
+        "repaired": verdict.repaired,
+        "named_damage": verdict.named_damage,
+        "findings": [
+            {
+                "segment": one.segment,
+                "line": one.line,
+                "offset": one.offset,
+                "why": one.why,
+                "torn": one.torn,
+            }
+            for one in verdict.findings
+        ],
+        "contradicted": [one.to_json() for one in verdict.contradicted],
+        "newest_witness": verdict.newest_witness.to_json() if verdict.newest_witness else None,
+    }
+
+
+def _show(call: Call, verdict: Verdict) -> None:
+    terminal = call.terminal
+    if verdict.whole:
+        terminal.say(
+            say_count(
+                "whole: {count} event, head {head}",
+                "whole: {count} events, head {head}",
+                verdict.events,
+                head=verdict.head[:12],
+            )
+        )
+    else:
+        terminal.say(
+            say_count(
+                "NOT whole: {count} event can be read",
+                "NOT whole: {count} events can be read",
+                verdict.events,
+            )
+        )
+    for finding in verdict.findings:
+        terminal.say(
+            say(
+                "  {segment}, line {line}, byte {offset}: {why}",
+                segment=finding.segment,
+                line=finding.line,
+                offset=finding.offset,
+                why=finding.why,
+            )
+        )
+    for witness in verdict.contradicted:
+        terminal.say(
+            say(
+                "  a witness of {at} saw {count} events; they are not there",
+                at=witness.at,
+                count=witness.count,
+            )
+        )
+    if verdict.named_damage:
+        terminal.say(
+            say_count(
+                "  {count} damage was found before, and a new segment begun",
+                "  {count} damages were found before, and new segments begun",
+                verdict.named_damage,
+            )
+        )
+    if verdict.repaired:
+        terminal.say(
+            say_count(
+                "  {count} torn end was set aside after a crash",
+                "  {count} torn ends were set aside after crashes",
+                verdict.repaired,
+            )
+        )
+    newest = verdict.newest_witness
+    terminal.say(
+        say("  newest witness: {at}, {count} events", at=newest.at, count=newest.count)
+        if newest
+        else say("  no witness was compared")
+    )
+
+
+def _witness(path: Path) -> Witness:
+    with Root.open(real_folder(path.parent)) as root:
+        data = root.read(RelPath.parse(path.name), limit=1 << 16)
+    try:
+        return Witness.from_json(read_json(data))
+    except (NotJson, ValueError) as error:
+        raise wrong(
+            say("{file} holds no witness: {finding}", file=str(path), finding=error),
+            click.get_current_context(),
+        ) from error
+
+
+@command(examples=("muniment ledger locate report.md", "muniment ledger locate sha256:…"))
+@argument("query", about=say("A digest (sha256:…) or a path where something used to lie."))
+def locate(call: Call, query: str) -> ExitCode | None:
+    """Tell where recorded bytes lie now."""
+    workspace = call.house.workspace
+    if query.startswith("sha256:"):
+        try:
+            digest = Digest.parse(query)
+        except ValueError as error:
+            raise wrong(say("{finding}", finding=error), click.get_current_context()) from error
+        found = locate_digest(workspace.ledger, workspace.tables, workspace.root, digest)
+    else:
+        path = workspace.root.relative(query)
+        found = locate_path(workspace.ledger, workspace.tables, workspace.root, path)
+    if not found:
+        raise NotInLedger(where=query)
+
+    def show_them() -> None:
+        rows = [[_STATES[one.state], one.path.posix, one.subject, one.digest.short] for one in found]
+        call.terminal.table([say("state"), say("path"), say("subject"), say("digest")], rows)
+
+    call.terminal.result(
+        {
+            "located": [
+                {
+                    "path": one.path.posix,
+                    "state": one.state,
+                    "sha256": one.digest.hex,
+                    "subject": one.subject,
+                    "event_id": one.event_id,
+                }
+                for one in found
+            ]
+        },
+        show_them,
+    )
+    return None if all(one.state == "intact" for one in found) else ExitCode.NOT_VERIFIED
+
+
+_STATES: dict[str, Message] = {
+    "intact": say("intact"),
+    "changed": say("changed"),
+    "missing": say("missing"),
+}
+
+
+@command(rehearses=False)
+@argument("folder", about=say("A new folder for the copy."))
+def export(call: Call, folder: str) -> None:
+    """Copy the ledger out, with a witness."""
+    workspace = call.house.workspace
+    place = Path(folder)
+    with Root.open(real_folder(place.parent)) as parent:
+        parent.claim_folder(RelPath.parse(place.name), 0o755)
+        with parent.below(RelPath.parse(place.name)) as root:
+            lines = (event.line() for event in workspace.ledger.events())
+            write_verified(root, RelPath.parse("ledger.jsonl"), lines)
+            witness = bear_witness(workspace.ledger, workspace.identity.root_id)
+            write_verified(root, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
+    call.terminal.result(
+        {"folder": str(place), "witness": witness.to_json()},
+        lambda: call.terminal.say(
+            say_count(
+                "{count} event copied to {folder}; keep its witness elsewhere",
+                "{count} events copied to {folder}; keep their witness elsewhere",
+                witness.count,
+                folder=str(place),
+            )
+        ),
+    )
+
+
+LEDGER = Group(
+    table={
+        "tail": Entry("muniment.faces.cli.ledger:tail", say("Show the newest events.")),
+        "show": Entry("muniment.faces.cli.ledger:show", say("Show one event whole.")),
+        "verify": Entry(
+            "muniment.faces.cli.ledger:verify",
+            say("Read the whole ledger and check each record and each link."),
+        ),
+        "locate": Entry("muniment.faces.cli.ledger:locate", say("Tell where recorded bytes lie now.")),
+        "export": Entry("muniment.faces.cli.ledger:export", say("Copy the ledger out, with a witness.")),
+    },
+)

@@ -1,0 +1,41 @@
+"""Faces, command line: the table of all commands, in the order in which help shows them."""
+
+from __future__ import annotations
+
+from muniment.faces.cli.frame import Entry, Group
+from muniment.message import say
+
+ROOT = Group(
+    "muniment",
+    default="status",
+    more=(
+        say(
+            "Muniment is the record room of AI agents: it keeps what an agent made, ran, handed over and "
+            "remembers, and reads it back before it says so."
+        ),
+    ),
+    table={
+        "status": Entry(
+            "muniment.faces.cli.status:status",
+            say("Show the workspace, the session, the ledger and what is still open."),
+        ),
+        "init": Entry(
+            "muniment.faces.cli.status:init", say("Open the record of a workspace and show what is there.")
+        ),
+        "archive": Entry(
+            "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
+        ),
+        "ledger": Entry(
+            "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
+        ),
+        "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
+        "settings": Entry(
+            "muniment.faces.cli.settings:settings",
+            say("Show every setting, its value and where it came from."),
+        ),
+        "completion": Entry(
+            "muniment.faces.cli.completion:completion",
+            say("Print the script that completes commands in a shell."),
+        ),
+    },
+)

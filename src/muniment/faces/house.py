@@ -1,0 +1,66 @@
+"""Faces: what a face may ask of the wiring.
+
+A face knows this protocol and no class that builds a room; `muniment.app` builds the real
+house.  It grows by one member a room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from muniment.message import Message
+from muniment.settings import Settings
+
+if TYPE_CHECKING:
+    from muniment.archive.service import Archive
+    from muniment.desk.status import Overview
+    from muniment.disk.root import Root
+    from muniment.hosts.generic.session import WorkingSession
+    from muniment.hosts.workspace import Found
+    from muniment.record.state import Workspace
+
+Note = Callable[[Message], None]
+"""Tells the person something beside the result."""
+
+
+class House(Protocol):
+    """The rooms, built for one workspace and one environment.
+
+    Every member builds its room when first asked, so that a command pays for what it uses.
+    """
+
+    @property
+    def found(self) -> Found:
+        """The workspace and the rule by which it was found."""
+
+    @property
+    def root(self) -> Root:
+        """The workspace, confined."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The record of the workspace; made when it is missing."""
+
+    @property
+    def working_session(self) -> WorkingSession:
+        """The session that stands in where no host tells one."""
+
+    def settings(self) -> Settings:
+        """All declared settings over the layers in force; a bad file is a `BadSetting`."""
+
+    def archive(self) -> Archive:
+        """The room that keeps deliverables."""
+
+    def overview(self) -> Overview:
+        """What `muniment status` shows."""
+
+
+class BuildHouse(Protocol):
+    """Makes the house of one call.
+
+    `workspace` is what the person named, or None; `note` takes what has to be said on the way,
+    such as that the current directory was taken for want of a better one.
+    """
+
+    def __call__(self, *, workspace: str | None, environment: Mapping[str, str], note: Note) -> House: ...
