@@ -48,7 +48,7 @@ class BadJobId(UsageError):
     """A job id that can not name a folder."""
 
     code = "BAD_JOB_ID"
-    what = "{job} can not be a job id."
+    what = "The name {job} can not be a job id."
     guidance = "Use 1 to 64 letters, digits, dots, dashes and underscores, and begin with a letter or digit."
 
 
@@ -89,7 +89,7 @@ class Frozen(Blocked):
     """A field that no longer changes."""
 
     code = "JOB_FROZEN"
-    what = "{path} does not change any more once a job is submitted."
+    what = "The field {path} does not change any more once a job is submitted."
     guidance = "Begin another job for another plan."
 
 
@@ -198,7 +198,7 @@ class PlanDrifted(Blocked):
     """What a confirmed plan names is no longer what it was."""
 
     code = "JOB_PLAN_DRIFTED"
-    what = "{path} is not what it was when the plan was made."
+    what = "What lies at {path} is not what it was when the plan was made."
     guidance = "Take the plan back with `muniment job revise {job}`, plan again and have that confirmed."
 
 
@@ -206,7 +206,7 @@ class BadTool(UsageError):
     """A tool that is not named by an exact version."""
 
     code = "JOB_BAD_TOOL"
-    what = "{tool} does not name one tool."
+    what = "The text {tool} does not name one tool."
     guidance = "Write NAME:VERSION with a whole version from 1 up, without leading zeros."
 
 
@@ -231,7 +231,7 @@ class EngineMissing(Blocked):
 
     code = "JOB_ENGINE_MISSING"
     what = "The engine {engine} needs {needs}, which is not here."
-    guidance = "Install it with: {install}"
+    guidance = "To install it: {install}. Then run this again."
 
 
 class EngineUnreachable(Unreachable):

@@ -44,6 +44,9 @@ def read_yaml(data: bytes, *, where: str = "") -> Any:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _refused(where, say("it is not UTF-8 at byte {at}", at=error.start)) from error
+    if "\0" in text:
+        # The YAML reader takes a NUL for the end and would not even look at the rest.
+        raise _refused(where, say("it is no YAML: a NUL stands at {at}", at=text.index("\0")))
     try:
         return read_json(text)
     except NotJson:
@@ -138,6 +141,8 @@ class _Composer:
 
     def scalar(self, event: Any, place: tuple[str | int, ...]) -> Any:
         text: str = event.value
+        if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+            raise self.stop(event, place, say("half of a surrogate pair stands there"))
         if event.style is not None:
             return text
         if text in _NULL:

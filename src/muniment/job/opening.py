@@ -1,4 +1,4 @@
-"""Room `job`: its settings, and the service put together from them."""
+"""Room `job`: the service put together from the settings."""
 
 from __future__ import annotations
 
@@ -13,27 +13,12 @@ from muniment.job.backend import WorkflowBackend
 from muniment.job.cwl import CwlBackend
 from muniment.job.fkit import FkitBackend
 from muniment.job.service import JobService
+from muniment.job.settings import ENGINE, FKIT, ROOT, WES_SHARED, WES_TOKEN, WES_URL
 from muniment.job.store import JobStore
 from muniment.job.wes import WesBackend
 from muniment.record.consent import RELAYED
 from muniment.record.state import Workspace
-from muniment.settings import Setting, Settings, choice, text, words
-
-ROOT: Setting[str] = Setting(
-    "job.root", "/data/output", text, "The folder that holds a folder for each job.", ("OPENCLAW_JOBS_ROOT",)
-)
-ENGINE: Setting[str] = Setting(
-    "job.engine", "cwl", choice("cwl", "wes", "fkit"), "The engine of a job that names none."
-)
-WES_URL: Setting[str] = Setting("job.wes_url", "", text, "Where the WES server is, up to and without /runs.")
-WES_TOKEN: Setting[str] = Setting("job.wes_token", "", text, "The bearer token for the WES server.")
-WES_SHARED: Setting[str] = Setting(
-    "job.wes_shared", "", text, "The folder through which this machine sees the files of the WES server."
-)
-FKIT: Setting[tuple[str, ...]] = Setting("job.fkit", ("fkit",), words, "The program of BioLine's command line.")
-
-SETTINGS = (ROOT, ENGINE, WES_URL, WES_TOKEN, WES_SHARED, FKIT)
-"""All settings of this room."""
+from muniment.settings import Settings
 
 
 def engines_of(settings: Settings, clock: Clock, entropy: Entropy) -> Mapping[str, WorkflowBackend]:
