@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from muniment.canonical import Json, canonical
 from muniment.clock import instant
 from muniment.digest import Digest, sha256
+from muniment.disk.errors import NotThere
 from muniment.errors import MunimentError
 from muniment.ids import new_ulid
 from muniment.job import adopting, rules, running
 from muniment.job.backend import WorkflowBackend
-from muniment.job.errors import EngineUnknown, NotConfirmed, PhaseRefused, WitnessTooWeak
+from muniment.job.errors import EngineUnknown, ForeignWrite, NotConfirmed, PhaseRefused, WitnessTooWeak
 from muniment.job.history import CONFIRMED, History
 from muniment.job.importer import read_yaml
 from muniment.job.model import Binding, DocumentGap, Phase, Registry, Status, Workflow
@@ -220,8 +221,9 @@ class JobService:
             try:
                 registry = read(self.store.root.read(RelPath((job, *REGISTRY.parts))))
             except MunimentError as error:
-                if self.store.exists(job):
-                    yield Row(job, "", "", "", error.code)
+                if self.store.looks_made(job):
+                    gone = isinstance(error, NotThere)
+                    yield Row(job, "", "", "", ForeignWrite.code if gone else error.code)
             else:
                 at = registry.workflow
                 yield Row(job, at.phase.value, at.status.value, at.objective)

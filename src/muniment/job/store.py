@@ -8,6 +8,7 @@ ends or calls off the transition; any other digest is `FOREIGN_WRITE` (spec 2, p
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,14 @@ from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy
 from muniment.job import rules
-from muniment.job.errors import BadJobId, ForeignWrite, JobExists, JobNotFound, RegistryRefused
+from muniment.job.errors import (
+    BadJobId,
+    ForeignWrite,
+    JobExists,
+    JobNotFound,
+    JournalDamaged,
+    RegistryRefused,
+)
 from muniment.job.history import ABORT, BEGIN, END, History, fold, standing_of
 from muniment.job.journal import JobJournal
 from muniment.job.model import AUTHORING, Registry
@@ -88,6 +96,21 @@ class JobStore:
     def exists(self, job: str) -> bool:
         """Whether there is such a job; one whose making was cut short counts as not made."""
         return self.root.exists(RelPath((check_job_id(job), *REGISTRY.parts)))
+
+    def looks_made(self, job: str) -> bool:
+        """Whether a name that can not be read as a job is one all the same: a link, a folder with
+        something odd for a registry, or one whose journal knows a registry."""
+        rel = RelPath((job,))
+        mode = self.root.stat(rel).st_mode
+        if not stat.S_ISDIR(mode):
+            return stat.S_ISLNK(mode)
+        with self.root.below(rel) as folder:
+            if folder.exists(REGISTRY):
+                return True
+            try:
+                return bool(fold(self._journal(folder, job).events()).registry)
+            except JournalDamaged:
+                return True
 
     @contextmanager
     def folder(self, job: str) -> Iterator[tuple[Root, JobJournal]]:
