@@ -115,7 +115,14 @@ class CwlBackend:
         values = job_file(case.document, case.registry.execution.bindings, _located)
         _write_once(run, RelPath(("job.json",)), canonical(values) + b"\n")
         run.make_folders(RelPath(("tmp",)))
-        argv = ["--quiet", "--no-container", "--outdir", os.path.join(case.folder.path, *OUTPUTS.parts)]
+        # Without the relaxed check no input may have a space or a letter beyond ASCII in its name.
+        argv = [
+            "--quiet",
+            "--no-container",
+            "--relax-path-checks",
+            "--outdir",
+            os.path.join(case.folder.path, *OUTPUTS.parts),
+        ]
         argv += ["--tmpdir-prefix", os.path.join(run.path, "tmp", "t"), "workflow.json", "job.json"]
         return cwltool_argv(*argv)
 

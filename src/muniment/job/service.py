@@ -24,13 +24,13 @@ from muniment.job.importer import read_yaml
 from muniment.job.model import Binding, DocumentGap, Phase, Registry, Status, Workflow
 from muniment.job.plan import plan_digest, plan_of
 from muniment.job.planning import PlanRequest, keep_document, make_plan
-from muniment.job.reader import from_json, read
+from muniment.job.reader import from_json
 from muniment.job.rules import Standing
 from muniment.job.shape import plain
-from muniment.job.store import REGISTRY, JobStore, Opened, check_job_id
+from muniment.job.store import JobStore, Opened, check_job_id
 from muniment.job.verify import Report, verify
 from muniment.message import Message, say
-from muniment.path import RelPath, printable
+from muniment.path import printable
 from muniment.record.consent import WitnessKind, suffices
 from muniment.record.event import Draft
 from muniment.record.state import Workspace
@@ -216,16 +216,15 @@ class JobService:
             return self.view(opened, changed)
 
     def list(self) -> Iterator[Row]:
-        """Every job by id; one that can not be read is shown with its fault, not passed over."""
+        """Every job by id, as its file says; one that can not be read is shown with its fault."""
         for job in self.store.ids():
             try:
-                registry = read(self.store.root.read(RelPath((job, *REGISTRY.parts))))
+                at = self.store.glance(job)
             except MunimentError as error:
                 if self.store.looks_made(job):
                     gone = isinstance(error, NotThere)
                     yield Row(job, "", "", "", ForeignWrite.code if gone else error.code)
             else:
-                at = registry.workflow
                 yield Row(job, at.phase.value, at.status.value, at.objective)
 
     def submit(self, job: str, *, found: str | None = None, absent: bool = False) -> View:
