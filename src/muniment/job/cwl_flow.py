@@ -47,8 +47,14 @@ def cwltool_argv(*arguments: str) -> list[str]:
     """The command that runs cwltool in this interpreter; `EngineMissing` says how to get it."""
     if importlib.util.find_spec("cwltool") is None:
         raise EngineMissing(engine="cwl", needs="cwltool", install=INSTALL)
-    # `python -m cwltool` ends with 0 whatever happens; the function behind its command does not.
-    return [sys.executable, "-c", "from cwltool.main import run; run()", "--disable-color", *arguments]
+    # `python -m cwltool` ends with 0 whatever happens; what its command calls does not.
+    return [
+        sys.executable,
+        "-c",
+        "import sys; from cwltool.main import run; sys.exit(run())",
+        "--disable-color",
+        *arguments,
+    ]
 
 
 def read_flow(path: str) -> FlowFacts:

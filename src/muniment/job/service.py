@@ -130,13 +130,9 @@ class JobService:
         """
         with self.opened(job) as opened:
             engine = self.engine(opened.history.engine)
-            old = Standing.of(opened.registry)
-            if old.phase not in rules.BEFORE_SUBMISSION:
-                raise PhaseRefused(
-                    where=job, job=job, phase=old.phase.value, status=old.status.value, target="planned"
-                )
+            require_phase(opened, "planned", *rules.BEFORE_SUBMISSION)
             planned, facts = make_plan(engine, opened.registry, request)
-            if old.phase is Phase.AWAITING:
+            if opened.registry.workflow.phase is Phase.AWAITING:
                 return self.move(opened, planned, "plan")
             keep_document(opened.folder, facts)
             self.move(opened, rules.moved(planned, Phase.PLANNED), "plan")
@@ -145,6 +141,7 @@ class JobService:
     def revise(self, job: str) -> View:
         """Take the plan back; a confirmation of it is void."""
         with self.opened(job) as opened:
+            require_phase(opened, "planned", Phase.AWAITING, Phase.PLANNED)
             return self.move(opened, rules.moved(opened.registry, Phase.PLANNED), "revise")
 
     def confirm(self, job: str, plan: Digest, witness: WitnessKind) -> View:
@@ -154,15 +151,7 @@ class JobService:
         `confirm.relayed` lets it (spec 0, consent).
         """
         with self.opened(job) as opened:
-            standing = Standing.of(opened.registry)
-            if standing.phase is not Phase.AWAITING:
-                raise PhaseRefused(
-                    where=job,
-                    job=job,
-                    phase=standing.phase.value,
-                    status=standing.status.value,
-                    target="submitted",
-                )
+            require_phase(opened, "submitted", Phase.AWAITING)
             shown = canonical(plan_of(job, opened.history.engine, opened.registry))
             if sha256(shown) != plan:
                 why = say(
@@ -321,3 +310,16 @@ class JobService:
             **(more or {}),
         }
         self.workspace.ledger.append(Draft(f"job.{act}", f"job:{job}", evidence))
+
+
+def require_phase(opened: Opened, target: str, *phases: Phase) -> None:
+    """`PhaseRefused` unless the job stands in one of these phases."""
+    standing = Standing.of(opened.registry)
+    if standing.phase not in phases:
+        raise PhaseRefused(
+            where=opened.job,
+            job=opened.job,
+            phase=standing.phase.value,
+            status=standing.status.value,
+            target=target,
+        )
