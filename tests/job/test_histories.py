@@ -88,7 +88,7 @@ class Histories(RuleBasedStateMachine):
     @rule(which=st.sampled_from(sorted(PLANS)), witness=st.sampled_from(list(WitnessKind)))
     def say_yes(self, which: str, witness: WitnessKind) -> None:
         digest = self.digests.get(which, Digest("0" * 64))
-        expected = not self.foreign and self.phase == "awaiting_plan_confirmation" and self.plan == which
+        expected = self.alive and self.phase == "awaiting_plan_confirmation" and self.plan == which
         if self.does(lambda: self.service.confirm("j", digest, witness), expected=expected):
             self.yes = (which, witness.value)
 

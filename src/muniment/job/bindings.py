@@ -172,7 +172,7 @@ def _guess(ports: Sequence[Port], offers: Sequence[Offer]) -> list[tuple[Port, O
             open_ports.remove(port)
             free.remove(offer)
     for kind in PortType:
-        last = [port for port in open_ports if port.type is kind and port.required]
+        last = [port for port in open_ports if port.type is kind and port.required and not port.default]
         left = [offer for offer in free if offer.type is kind]
         if len(last) == len(left) == 1 and not last[0].endings:
             found.append((last[0], left[0]))

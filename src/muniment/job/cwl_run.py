@@ -25,8 +25,8 @@ from muniment.path import RelPath
 ORDER, STARTED, ENDED = RelPath(("order.json",)), RelPath(("started.json",)), RelPath(("ended.json",))
 LOCK, ANSWER, LOG = RelPath(("lock",)), RelPath(("answer.json",)), RelPath(("log.txt",))
 STOP, ALIVE = RelPath(("stop",)), RelPath(("alive",))
-_GRACE = 10
-"""Seconds between asking a run to stop and ending it."""
+GRACE = 10
+"""Seconds between asking a run to stop and ending it; an order may say otherwise."""
 
 
 def main(path: str) -> int:
@@ -71,7 +71,7 @@ def _run(folder: Root, order: Any) -> int:
 
     def ask(number: int, frame: object) -> None:
         _end_group(child, signal.SIGTERM)
-        signal.alarm(_GRACE)
+        signal.alarm(order.get("grace", GRACE))
 
     def insist(number: int, frame: object) -> None:
         _end_group(child, signal.SIGKILL)

@@ -47,7 +47,8 @@ def inner_place(path: str, mounts: Iterable[Mounted]) -> tuple[str, str]:
         if _below(path, mount.point) and len(mount.point) >= len(best.point):
             best = mount
     rest = path if best.point == "/" else path[len(best.point) :]
-    return best.device, os.path.normpath(best.inner + "/" + rest.lstrip("/"))
+    parts = [part for part in (best.inner + "/" + rest).split("/") if part]
+    return best.device, "/" + "/".join(parts)
 
 
 def below_authoring(
@@ -56,16 +57,20 @@ def below_authoring(
     """Of absolute paths those that lead below the authoring folder, each with where it lies."""
     mounts = read_mounts(_mount_table() if table is None else table)
     home = os.path.realpath(authoring)
-    device, inner = inner_place(home, mounts)
+    # The folder's own place, and that of each file system mounted somewhere inside it.
+    places = [(inner_place(home, mounts), home)]
+    places += [((one.device, one.inner), one.point) for one in mounts if _below(one.point, home)]
     found: dict[str, str] = {}
     for path in paths:
         real = os.path.realpath(path)
         if _below(real, home):
             found[path] = real
             continue
-        other_device, other_inner = inner_place(real, mounts)
-        if device == other_device and _below(other_inner, inner):
-            found[path] = home + other_inner[len(inner.rstrip("/")) :]
+        device, inner = inner_place(real, mounts)
+        for (other, top), name in places:
+            if device == other and _below(inner, top):
+                found[path] = name + inner[len(top.rstrip("/")) :]
+                break
     return found
 
 

@@ -18,7 +18,14 @@ from muniment.errors import MunimentError
 from muniment.ids import new_ulid
 from muniment.job import adopting, rules, running
 from muniment.job.backend import WorkflowBackend
-from muniment.job.errors import EngineUnknown, ForeignWrite, NotConfirmed, PhaseRefused, WitnessTooWeak
+from muniment.job.errors import (
+    EngineUnknown,
+    ForeignWrite,
+    JobEnded,
+    NotConfirmed,
+    PhaseRefused,
+    WitnessTooWeak,
+)
 from muniment.job.history import CONFIRMED, History
 from muniment.job.importer import read_yaml
 from muniment.job.model import Binding, DocumentGap, Phase, Registry, Status, Workflow
@@ -313,8 +320,10 @@ class JobService:
 
 
 def require_phase(opened: Opened, target: str, *phases: Phase) -> None:
-    """`PhaseRefused` unless the job stands in one of these phases."""
+    """`JobEnded` or `PhaseRefused` unless the job is alive in one of these phases."""
     standing = Standing.of(opened.registry)
+    if standing.status in rules.ENDED:
+        raise JobEnded(where=opened.job, status=standing.status.value)
     if standing.phase not in phases:
         raise PhaseRefused(
             where=opened.job,
