@@ -138,9 +138,9 @@ class WesBackend:
         with self._client() as client:
             answer = self._json(client, "GET", f"runs/{quote(engine_id, safe='')}/status")
         word = answer.get("state")
-        if word not in _STATES:
+        if not isinstance(word, str) or word not in _STATES:
             raise self._odd(say("an unknown state {state}", state=shown(word)))
-        return Progress(_STATES[word], str(word))
+        return Progress(_STATES[word], word)
 
     def cancel(self, case: Case, engine_id: str) -> None:
         """Ask the server to stop the run."""
