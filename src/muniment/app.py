@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from muniment.disk.root import Root
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.workspace import Found
+    from muniment.path import RelPath
     from muniment.record.state import Workspace
     from muniment.settings import Setting
 
@@ -43,6 +44,8 @@ class House:
         self._environment = environment
         self._note = note
         self._actor = actor
+        self._session_key: str | None = None
+        self._session_status: bytes | None = None
 
     @cached_property
     def found(self) -> Found:
@@ -96,10 +99,11 @@ class House:
         known = declared()
         layers = [environment_layer(known, self._environment)]
         layers.append(read_layer(self.root, FOLDER / "config.toml", known))
-        user = Path(user_config_dir("muniment"))
-        if user.is_dir():
-            with Root.open(user) as own:
-                layers.append(read_layer(own, RelPath.parse("config.toml"), known))
+        # People keep this file elsewhere and link to it; what they link to is what they mean.
+        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
+        if user.parent.is_dir():
+            with Root.open(user.parent) as own:
+                layers.append(read_layer(own, RelPath((user.name,)), known))
         return Settings(known, layers)
 
     @cached_property
@@ -118,13 +122,20 @@ class House:
             local=_local_time,
         )
 
-    def archive(self) -> Archive:
-        """The room that keeps deliverables."""
+    def use_session(self, key: str | None, status: bytes | None) -> None:
+        """What the caller handed on of the host's session."""
+        self._session_key, self._session_status = key, status
+
+    def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
+        """The room that keeps deliverables; `require` adds to what the settings require."""
         from muniment.archive import settings as known
         from muniment.archive.service import Archive, Options
 
         settings = self.settings()
-        options = Options(settings.get(known.NAMES), settings.get(known.MUTABLE), settings.get(known.REQUIRE))
+        demands = dict(settings.get(known.REQUIRE).items())
+        for pattern, more in require.items():
+            demands[pattern] = (*demands.get(pattern, ()), *more)
+        options = Options(settings.get(known.NAMES), settings.get(known.MUTABLE), demands)
         return Archive(
             self.workspace,
             self.working_session.use,
@@ -132,6 +143,13 @@ class House:
             local=_local_time,
             workspace_rule=self.found.rule.value,
         )
+
+    def loose(self) -> list[RelPath]:
+        """What was made in the workspace and is not archived."""
+        from muniment.archive.outstanding import outstanding
+        from muniment.hosts.git import ask_git
+
+        return outstanding(self.root, ask_git, self.working_session.started_ns())
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -124,16 +124,15 @@ def flatten(table: Mapping[str, object], declared: Sequence[Setting[Any]]) -> di
     """
     known = {setting.name for setting in declared}
     found: dict[str, object] = {}
-
-    def walk(prefix: str, value: Mapping[str, object]) -> None:
+    todo: list[tuple[str, Mapping[str, object]]] = [("", table)]
+    while todo:
+        prefix, value = todo.pop()
         for key, item in value.items():
             name = f"{prefix}{key}"
             if isinstance(item, Mapping) and name not in known:
-                walk(f"{name}.", item)
+                todo.append((f"{name}.", item))
             else:
                 found[name] = item
-
-    walk("", table)
     return found
 
 

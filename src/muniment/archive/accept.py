@@ -97,9 +97,9 @@ def _look_into(
     warnings: list[str] = []
     required = parsed = 0
     for row in measured.table.files:
-        rel = source / RelPath.parse(row.path)
-        if not wants_reading(rel.name, require):
+        if not wants_reading(row.path.rpartition("/")[2] or source.name, require):
             continue
+        rel = source / RelPath.parse(row.path)
         if row.size > PARSED_LIMIT:
             warnings.append(f"{row.path or rel.name}: too large to be parsed")
             continue

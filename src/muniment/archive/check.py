@@ -12,6 +12,7 @@ from muniment.disk.errors import NotThere
 from muniment.disk.tree import measure
 from muniment.errors import MunimentError
 from muniment.evidence import Table, compare
+from muniment.path import RelPath
 from muniment.record.errors import StateDamaged
 from muniment.record.locate import Move, moves, present_place
 from muniment.record.state import Workspace
@@ -39,6 +40,11 @@ def check(workspace: Workspace, chosen: Sequence[Entry], mutable: tuple[str, ...
     return [_check_one(workspace, entry, recorded, mutable) for entry in chosen]
 
 
+def place_of(workspace: Workspace, entry: Entry) -> RelPath:
+    """Where a deliverable lies now, by what the ledger says of later moves."""
+    return present_place(list(moves(workspace.ledger)), entry.path, after=entry.event_id)
+
+
 def _check_one(
     workspace: Workspace, entry: Entry, recorded: Sequence[Move], mutable: tuple[str, ...]
 ) -> Checked:
@@ -46,15 +52,15 @@ def _check_one(
     try:
         found = measure(workspace.root, place, cold=True).table
     except NotThere:
-        return Checked(entry, Standing.MISSING, differs=place.posix)
+        return Checked(entry, Standing.MISSING, place, differs=place.posix)
     except MunimentError as error:
-        return Checked(entry, Standing.CHANGED, differs=str(error))
+        return Checked(entry, Standing.CHANGED, place, differs=str(error))
     digest = found.digest
     if digest == entry.tree:
-        return Checked(entry, Standing.INTACT, digest)
+        return Checked(entry, Standing.INTACT, place, digest)
     if not entry.sealed and (entry.track is Track.PLAN or _may_be_edited(entry, mutable)):
-        return Checked(entry, Standing.EDITED, digest)
-    return Checked(entry, Standing.CHANGED, digest, _first_difference(workspace, entry, found))
+        return Checked(entry, Standing.EDITED, place, digest)
+    return Checked(entry, Standing.CHANGED, place, digest, _first_difference(workspace, entry, found))
 
 
 def _may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:

@@ -15,6 +15,7 @@ from muniment.record.event import Event
 KEPT = "archive.kept"
 UNDONE = "archive.undone"
 SEALED = "archive.sealed"
+COPIED = "archive.copied"
 PREFIX = "arc"
 """What references of deliverables begin with."""
 
@@ -28,7 +29,13 @@ def fold(events: Iterable[Event]) -> dict[str, Entry]:
         elif event.subject in found and event.kind == UNDONE:
             found[event.subject] = replace(found[event.subject], undone=True)
         elif event.subject in found and event.kind == SEALED:
-            found[event.subject] = replace(found[event.subject], sealed=True)
+            found[event.subject] = replace(
+                found[event.subject],
+                sealed=True,
+                tree=Digest(event.evidence["tree"]),
+                count=event.evidence["count"],
+                size=event.evidence["bytes"],
+            )
     return found
 
 

@@ -60,3 +60,11 @@ class UnknownReference(NotFound):
     code = "UNKNOWN_REFERENCE"
     what = "Nothing was archived under this reference."
     guidance = "`muniment archive list` shows the references there are."
+
+
+class AlreadyUndone(Blocked):
+    """The deliverable was taken back before."""
+
+    code = "ALREADY_UNDONE"
+    what = "This was taken out of the archive before."
+    guidance = "Archive it again if it is to be kept."

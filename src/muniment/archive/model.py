@@ -120,6 +120,7 @@ class Receipt:
     workspace_rule: str
     at: str
     copied: bool
+    mirrored: Address | None = None
     event_id: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -129,7 +130,13 @@ class Receipt:
 
     def to_json(self) -> dict[str, Json]:
         """The receipt for programs."""
+        mirror: dict[str, Json] = {}
+        if self.mirrored is not None:
+            root = self.card.archive_root.rpartition("/")[0]
+            mirror["mirrored_archive_root"] = f"{root}/{self.mirrored.archive_id}"
+            mirror["mirrored_subpath"] = self.mirrored.subpath
         return {
+            **mirror,
             "reference": self.reference,
             "event_id": self.event_id,
             "from": self.source.posix,
@@ -185,10 +192,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An entry with how it stands, what digest was found, and the first path that differs."""
+    """An entry with how it stands, where it was looked for, what digest was found, and the first
+    path that differs."""
 
     entry: Entry
     standing: Standing
+    place: RelPath
     found: Digest | None = None
     differs: str = ""
 
@@ -196,7 +205,7 @@ class Checked:
         """The finding for programs."""
         return {
             "reference": self.entry.reference,
-            "path": self.entry.path.posix,
+            "path": self.place.posix,
             "standing": self.standing.value,
             "recorded_sha256": self.entry.tree.hex,
             "found_sha256": self.found.hex if self.found else None,

@@ -7,28 +7,27 @@ holds is reported.  When anything fails on the way, everything goes back to wher
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from muniment.archive import rules
 from muniment.archive.accept import Accepted, accept
+from muniment.archive.addresses import Claims
 from muniment.archive.entries import KEPT, PREFIX
 from muniment.archive.errors import EmptyTarget, TargetExists
 from muniment.archive.model import ARCHIVES, Address, Card, ReadBack, Receipt, Request, Track
 from muniment.canonical import Json
 from muniment.clock import instant
+from muniment.disk.copy import copy_verified
 from muniment.disk.errors import AlreadyThere, PutBackFailed, ReadbackFailed
 from muniment.disk.journal import Act
 from muniment.disk.move import Moved, move_verified
 from muniment.disk.root import Root
-from muniment.disk.tree import Progress, measure
+from muniment.disk.tree import Progress, measure, remove_tree
 from muniment.errors import MunimentError
 from muniment.hosts.session import Session
 from muniment.ids import new_reference
-from muniment.message import say
-from muniment.path import RelPath
 from muniment.record.event import Draft
 from muniment.record.locate import path_text
 from muniment.record.state import Workspace
@@ -46,12 +45,13 @@ class Options:
     require: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Moving:
     """One deliverable on its way."""
 
     accepted: Accepted
     address: Address
+    mirror: Address | None
     reference: str
     act: Act
     moved: Moved
@@ -99,102 +99,88 @@ class Archive:
         `card_root` is what cards show before the archive id.  Each receipt rests on bytes that
         were read at the final address, and on an event that the ledger holds.
         """
-        accepted = self.survey(requests, progress)
-        session = self._session()
-        with self._claimed_addresses(accepted, session.archive_id) as addresses:
-            moving = self._move_all(accepted, addresses)
-            receipts = [self._receipt(one, session, card_root) for one in moving]
-            drafts = [
-                kept_draft(receipt, one.accepted.track) for receipt, one in zip(receipts, moving, strict=True)
-            ]
-            try:
-                events = self._workspace.ledger.append_many(drafts)
-            except ReadbackFailed:
-                # The events may stand in the ledger all the same: `doctor` finds out, by the journal.
-                raise
-            except MunimentError:
-                self._put_back(moving)
-                raise
-            for one in moving:
-                self._workspace.journal.end(one.act)
-        return [receipt.recorded(event.event_id) for receipt, event in zip(receipts, events, strict=True)]
+        with self._workspace.working():
+            accepted = self.survey(requests, progress)
+            session = self._session()
+            local_now = self._local(self._workspace.clock())
+            with Claims(self._root, local_now) as claims:
+                moving = self._move_all(accepted, session, claims)
+                receipts = [self._receipt(one, session, card_root) for one in moving]
+                drafts = [
+                    kept_draft(receipt, one.accepted.track)
+                    for receipt, one in zip(receipts, moving, strict=True)
+                ]
+                try:
+                    events = self._workspace.ledger.append_many(drafts)
+                except ReadbackFailed:
+                    # The events may stand in the ledger all the same: `doctor` finds out, by the journal.
+                    raise
+                except MunimentError:
+                    self._put_back(moving)
+                    raise
+                for one in moving:
+                    self._workspace.journal.end(one.act)
+            return [receipt.recorded(event.event_id) for receipt, event in zip(receipts, events, strict=True)]
 
-    @contextlib.contextmanager
-    def _claimed_addresses(self, accepted: Sequence[Accepted], archive_id: str) -> Iterator[list[Address]]:
-        """Claim where everything goes; a claim that stays empty is given back."""
-        claimed: list[RelPath] = []
-        try:
-            yield [*self._addresses(accepted, archive_id, claimed)]
-        finally:
-            for folder in reversed(claimed):
-                with contextlib.suppress(MunimentError):
-                    if not self._root.names(folder):
-                        self._root.remove_folder(folder)
-
-    def _addresses(
-        self, accepted: Sequence[Accepted], archive_id: str, claimed: list[RelPath]
-    ) -> Iterator[Address]:
-        taken: dict[str, set[str]] = {}
+    def _move_all(self, accepted: Sequence[Accepted], session: Session, claims: Claims) -> list[_Moving]:
+        """Every address is claimed before the first thing moves."""
+        addresses: list[tuple[Address, Address | None]] = []
         for one in accepted:
-            stamp: str | None = None
-            if one.track is Track.FILE:
-                stamp = next((each for each, names in taken.items() if one.name not in names), None)
-                if stamp is None:
-                    stamp = self._claim_timestamp(archive_id, claimed)
-                taken.setdefault(stamp, set()).add(one.name)
-            address = Address(archive_id, stamp, one.name)
-            rules.judge_address(address)
-            self._root.make_folders(address.folder)
-            if self._root.exists(address.path):
-                raise TargetExists(where=address.path.posix)
-            yield address
-
-    def _claim_timestamp(self, archive_id: str, claimed: list[RelPath]) -> str:
-        root = Address(archive_id, None, "-").root
-        self._root.make_folders(root)
-        for stamp in rules.timestamps(self._local(self._workspace.clock())):
-            with contextlib.suppress(AlreadyThere):
-                self._root.claim_folder(root / stamp)
-                claimed.append(root / stamp)
-                return stamp
-        raise TargetExists(
-            where=root.posix, why=say("{tries} timestamps in a row are taken", tries=rules.TRIES)
-        )
-
-    def _move_all(self, accepted: Sequence[Accepted], addresses: Sequence[Address]) -> list[_Moving]:
+            own = session.mirror_id if one.track is Track.PLAN and session.mirror_id else session.archive_id
+            mirrored = session.mirror_id if one.track is Track.FILE else None
+            addresses.append(
+                (
+                    claims.address(one.track, one.name, own),
+                    claims.address(one.track, one.name, mirrored) if mirrored else None,
+                )
+            )
         moving: list[_Moving] = []
         try:
-            for one, address in zip(accepted, addresses, strict=True):
-                moving.append(self._move(one, address))
+            for one, (address, mirror) in zip(accepted, addresses, strict=True):
+                moving.append(self._move(one, address, mirror))
         except MunimentError:
             self._put_back(moving)
             raise
         return moving
 
-    def _move(self, one: Accepted, address: Address) -> _Moving:
+    def _move(self, one: Accepted, address: Address, mirror: Address | None) -> _Moving:
         workspace, source, now = self._workspace, one.request.source, self._workspace.clock()
         reference = new_reference(PREFIX, now, workspace.entropy)
         tree = workspace.tables.keep(one.measured.table)
         before: dict[str, Json] = {"path": path_text(source), "tree": tree.hex}
-        after: dict[str, Json] = {"path": path_text(address.path), "tree": tree.hex, "reference": reference}
+        after: dict[str, Json] = {
+            "path": path_text(address.path),
+            "tree": tree.hex,
+            "reference": reference,
+            "mirror": path_text(mirror.path) if mirror else None,
+            "track": one.track.value,
+            "name": one.request.display_name or source.name,
+        }
         act = workspace.journal.begin(ACT, before, after, now, workspace.entropy)
         try:
+            if mirror is not None:
+                token = f"{act.act_id}-mirror"
+                copy_verified(self._root, source, self._root, mirror.path, one.measured, token=token)
             moved = move_verified(
-                self._root, source, self._root, address.path, one.measured, aside=aside_name(act)
+                self._root, source, self._root, address.path, one.measured, token=act.act_id
             )
         except PutBackFailed:
             # The content lies at the address: the journal stays, so that `doctor` can end it.
             raise
         except MunimentError as error:
+            if mirror is not None and self._root.exists(mirror.path):
+                remove_tree(self._root, mirror.path)
             workspace.journal.end(act)
             raise _as_archive_error(error, address) from error
-        return _Moving(one, address, reference, act, moved)
+        return _Moving(one, address, mirror, reference, act, moved)
 
     def _put_back(self, moving: Sequence[_Moving]) -> None:
         """Give everything that was moved by this call its old place again."""
         for one in reversed(moving):
             here, back = one.address.path, one.accepted.request.source
-            move_verified(self._root, here, self._root, back, measure(self._root, here))
+            move_verified(self._root, here, self._root, back, measure(self._root, here), token=one.act.act_id)
+            if one.mirror is not None:
+                remove_tree(self._root, one.mirror.path)
             self._workspace.journal.end(one.act)
 
     def _receipt(self, one: _Moving, session: Session, card_root: str) -> Receipt:
@@ -217,6 +203,7 @@ class Archive:
             workspace_rule=self._rule,
             at=instant(self._workspace.clock()),
             copied=one.moved.copied,
+            mirrored=one.mirror,
             warnings=one.accepted.warnings,
         )
 
@@ -251,12 +238,9 @@ def kept_draft(receipt: Receipt, track: Track) -> Draft:
         "copied": receipt.copied,
         "read_back": receipt.read_back.to_json(),
     }
+    if receipt.mirrored is not None:
+        evidence["mirrored"] = path_text(receipt.mirrored.path)
     return Draft(KEPT, receipt.reference, evidence)
-
-
-def aside_name(act: Act) -> str:
-    """The name that a copied source bears between being given up and being removed."""
-    return f".muniment-{act.act_id}.tmp"
 
 
 def _as_archive_error(error: MunimentError, address: Address) -> MunimentError:

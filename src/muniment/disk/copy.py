@@ -10,7 +10,7 @@ from muniment.disk import platform
 from muniment.disk.errors import ReadbackFailed, SpecialFile, named
 from muniment.disk.root import Root, open_regular
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree
-from muniment.disk.write import FORGET_BEYOND, chunks_of, scratch_name, write_all
+from muniment.disk.write import FORGET_BEYOND, chunks_of, new_token, scratch_name, write_all
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Table, compare
 from muniment.message import say
@@ -20,15 +20,22 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def copy_verified(
-    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured
+    source: Root,
+    source_rel: RelPath,
+    target: Root,
+    target_rel: RelPath,
+    measured: Measured,
+    *,
+    token: str | None = None,
 ) -> Table:
     """Copy a measured file or folder to a free name and read it back there.
 
     Modes, times and extended attributes come along.  At every instant the target name holds
     nothing or the whole copy.  Raises `AlreadyThere`, `SourceChanged`, `ReadbackFailed` and the
-    other errors of `disk`; afterwards nothing of the copy is left.
+    other errors of `disk`; afterwards nothing of the copy is left.  `token` names the file that
+    is not finished.
     """
-    staging = target_rel.parent / scratch_name()
+    staging = staging_of(target_rel, token or new_token())
     try:
         copy_unchecked(source, source_rel, target, staging)
         sync_tree(target, staging, measured.kind)
@@ -44,6 +51,11 @@ def copy_verified(
         discard(target, target_rel)
         check_stamps(source, source_rel, measured)
         raise
+
+
+def staging_of(target_rel: RelPath, token: str) -> RelPath:
+    """Where a copy grows until it is whole."""
+    return target_rel.parent / scratch_name(f"{token}-new")
 
 
 def confirm(target: Root, target_rel: RelPath, measured: Measured, *, refuse_writers: bool = False) -> Table:

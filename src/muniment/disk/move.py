@@ -11,7 +11,7 @@ from muniment.disk.copy import confirm, copy_verified, sync_tree
 from muniment.disk.errors import PutBackFailed, SourceChanged, named
 from muniment.disk.root import Root
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree
-from muniment.disk.write import scratch_name
+from muniment.disk.write import new_token, scratch_name
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Table
 from muniment.message import say
@@ -33,15 +33,15 @@ def move_verified(
     target_rel: RelPath,
     measured: Measured,
     *,
-    aside: str | None = None,
+    token: str | None = None,
 ) -> Moved:
     """Move a measured file or folder to a free name.
 
     The whole content stands at one of the two places at every instant.  After any error it
     stands at the source as before, save when the source's name was taken meanwhile: then the
     error names the place where it is.  A file with names outside is copied, so that nobody can
-    change it through another name (spec 1, move).  `aside` is the name that a copied source
-    bears, in its own folder, from when it is given up until it is removed.
+    change it through another name (spec 1, move).  `token` names the files that are not
+    finished, so that whoever ends the act after a crash can find them.
     """
     sync_tree(source, source_rel, measured.kind)
     if not measured.linked_outside:
@@ -51,9 +51,15 @@ def move_verified(
             pass
         else:
             return Moved(_confirm_or_put_back(source, source_rel, target, target_rel, measured), copied=False)
-    table = copy_verified(source, source_rel, target, target_rel, measured)
-    give_up_source(source, source_rel, target, target_rel, measured, aside or scratch_name())
+    token = token or new_token()
+    table = copy_verified(source, source_rel, target, target_rel, measured, token=token)
+    give_up_source(source, source_rel, target, target_rel, measured, token)
     return Moved(table, copied=True)
+
+
+def aside_of(source_rel: RelPath, token: str) -> RelPath:
+    """Where a copied source lies from when it is given up until it is removed."""
+    return source_rel.parent / scratch_name(f"{token}-aside")
 
 
 class _OtherFileSystem(Exception):
@@ -101,11 +107,11 @@ def _put_back(target: Root, target_rel: RelPath, source: Root, source_rel: RelPa
 
 
 def give_up_source(
-    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured, aside_name: str
+    source: Root, source_rel: RelPath, target: Root, target_rel: RelPath, measured: Measured, token: str
 ) -> None:
     """After a verified copy: set the source aside, make sure that it is still what was copied,
     then remove it.  A source that changed goes back to its name, and the copy is removed."""
-    aside = source_rel.parent / aside_name
+    aside = aside_of(source_rel, token)
     _rename(source, source_rel, source, aside)
     try:
         source.sync_folder(source_rel.parent)

@@ -33,9 +33,18 @@ class Written:
     size: int
 
 
-def scratch_name() -> str:
-    """A new name for a file that is not finished; `doctor` knows leftovers by it."""
-    return f"{SCRATCH_PREFIX}{os.urandom(8).hex()}{SCRATCH_SUFFIX}"
+def new_token() -> str:
+    """A word that nobody else uses, for the names of unfinished files."""
+    return os.urandom(8).hex()
+
+
+def scratch_name(token: str | None = None) -> str:
+    """A name for a file that is not finished; `doctor` knows leftovers by it.
+
+    >>> scratch_name("01-new")
+    '.muniment-01-new.tmp'
+    """
+    return f"{SCRATCH_PREFIX}{token or new_token()}{SCRATCH_SUFFIX}"
 
 
 def is_scratch(name: str) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from muniment.disk.root import Root
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.workspace import Found
+    from muniment.path import RelPath
     from muniment.record.state import Workspace
 
 Note = Callable[[Message], None]
@@ -49,8 +50,14 @@ class House(Protocol):
     def settings(self) -> Settings:
         """All declared settings over the layers in force; a bad file is a `BadSetting`."""
 
-    def archive(self) -> Archive:
-        """The room that keeps deliverables."""
+    def use_session(self, key: str | None, status: bytes | None) -> None:
+        """What the caller handed on of the host's session: its key, or its raw `session_status`."""
+
+    def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
+        """The room that keeps deliverables; `require` adds to what the settings require."""
+
+    def loose(self) -> list[RelPath]:
+        """What was made in the workspace and is not archived."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

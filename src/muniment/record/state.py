@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muniment.canonical import NotJson, canonical, read_json
-from muniment.clock import Clock, instant
+from muniment.clock import Clock, instant, read_instant
 from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.journal import Journal
+from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
@@ -27,6 +29,7 @@ FOLDER = RelPath.parse(".muniment")
 
 _IDENTITY = FOLDER / "root.json"
 _IGNORE = FOLDER / ".gitignore"
+_LOCK = FOLDER / "workspace.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class Workspace:
     consents: Consents
     clock: Clock
     entropy: Entropy
+
+    @contextlib.contextmanager
+    def working(self, *, alone: bool = False, wait: bool = True) -> Iterator[None]:
+        """Hold the workspace for the length of an act: together with other acts, or `alone`.
+
+        Whoever mends half-done acts holds it alone, so that no act that still goes on is taken for
+        one that was killed.
+        """
+        with locked(self.root, _LOCK, shared=not alone, wait=wait):
+            yield
 
 
 def open_workspace(
@@ -97,7 +110,7 @@ def _identity(root: Root, clock: Clock, entropy: Entropy) -> Identity:
     with contextlib.suppress(AlreadyThere):
         write_verified(root, _IGNORE, b"*\n", mode=0o600)
     now = clock()
-    record = canonical({"root_id": new_ulid(now, entropy), "created": instant(now)}) + b"\n"
+    record = canonical({"v": 1, "root_id": new_ulid(now, entropy), "created": instant(now)}) + b"\n"
     # Should another process have been first, its identity is the workspace's.
     with contextlib.suppress(AlreadyThere):
         write_verified(root, _IDENTITY, record, mode=0o600)
@@ -109,8 +122,9 @@ def _read_identity(root: Root) -> Identity:
     try:
         value = read_json(data)
         root_id, created = value["root_id"], value["created"]
-        if not is_ulid(root_id) or not isinstance(created, str):
-            raise ValueError("root_id is no ULID, or created no text")
+        if value["v"] != 1 or not is_ulid(root_id):
+            raise ValueError("it is of another version, or its root_id is no ULID")
+        read_instant(created)
     except (NotJson, KeyError, TypeError, ValueError) as error:
         raise StateDamaged(where=_IDENTITY.posix, why=say("{finding}", finding=error)) from error
     return Identity(root_id, created)

@@ -28,6 +28,9 @@ ROOT = Group(
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
+        "doctor": Entry(
+            "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
+        ),
         "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
         "settings": Entry(
             "muniment.faces.cli.settings:settings",
