@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
+    from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
 
-    return (*ARCHIVE, RELAYED)
+    return (*ARCHIVE, *JOB, RELAYED)
 
 
 class House:

@@ -176,7 +176,7 @@ class TestOutputs:
     def test_a_link_in_the_shared_folder(self, case: Case, tmp_path: Path) -> None:
         (tmp_path / "shared").mkdir()
         (tmp_path / "shared" / "x").symlink_to("/etc/passwd")
-        with lying({"runs/r": output(f"file://{tmp_path}/shared/x")}) as url:
+        with lying({"runs/r": output(f"file://{tmp_path}/shared/x")}) as url:  # noqa: SIM117
             with pytest.raises(MunimentError) as refused:
                 WesBackend(url, shared=str(tmp_path / "shared")).collect(case, "r")
         assert refused.value.code == "OUTSIDE_ROOT"

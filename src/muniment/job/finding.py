@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muniment.message import Message
+from muniment.message import Message, say, say_count
 from muniment.path import printable
 
 Place = tuple[str | int, ...]
@@ -46,7 +46,6 @@ class Rule(StrEnum):
 class Finding:
     """One field, the rule it breaks, what the rule wants, and what stands there.
 
-    >>> from muniment.message import say
     >>> one = Finding(("execution", "bindings", 0, "type"), Rule.CHOICE, say("FILE or DIR"), '"LINK"')
     >>> one.path
     'execution.bindings[0].type'
@@ -55,7 +54,7 @@ class Finding:
     place: Place
     rule: Rule
     wanted: Message
-    found: str
+    found: Message | str
 
     @property
     def path(self) -> str:
@@ -80,20 +79,22 @@ def spell_place(place: Place) -> str:
     return out or "$"
 
 
-def shown(value: object) -> str:
+def shown(value: object) -> Message | str:
     """A value as an error may show it: one line, nothing that moves a cursor, never long.
 
-    >>> shown({"a": 1}), shown("x" * 200)[-4:]
+    >>> str(shown({"a": 1})), str(shown("x" * 200))[-4:]
     ('an object with 1 field', 'xxx…')
     """
     if isinstance(value, dict):
-        return f"an object with {len(value)} field" + ("" if len(value) == 1 else "s")
+        return say_count("an object with {count} field", "an object with {count} fields", len(value))
     if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)}"
+        return say_count("a list of {count} item", "a list of {count} items", len(value))
     if value is None or isinstance(value, (bool, float)):
         text = json.dumps(value)
     elif isinstance(value, int):
-        text = str(value) if abs(value) < 10**_SHOWN else "a very long number"
+        if abs(value) >= 10**_SHOWN:
+            return say("a very long number")
+        text = str(value)
     else:
         text = json.dumps(str(value)[: _SHOWN * 2], ensure_ascii=False)
     text = printable(text)

@@ -21,8 +21,9 @@ from muniment.disk.write import write_verified
 from muniment.ids import Entropy, new_ulid
 from muniment.job.errors import JournalDamaged
 from muniment.message import say
-from muniment.path import RelPath
-from muniment.record.event import FIRST, BadRecord, Context, Draft, Event, read_line, seal
+from muniment.path import RelPath, printable
+from muniment.record.errors import EventTooLarge
+from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, Event, read_line, seal
 from muniment.record.segments import read_range
 
 NAME = "journal.jsonl"
@@ -52,9 +53,10 @@ class JobJournal:
             pending.insert(0, self._set_aside(size, torn))
         prev = known[-1].sha256 if known else FIRST
         sealed: list[Event] = []
+        lines: list[bytes] = []
         for draft in pending:
             now = self._clock()
-            event = seal(
+            event, line = seal(
                 draft,
                 event_id=new_ulid(now, self._entropy),
                 at=instant(now),
@@ -62,9 +64,12 @@ class JobJournal:
                 context=Context(job_id=self._job),
                 prev=prev,
             )
+            if len(line) > LINE_LIMIT:
+                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
             sealed.append(event)
+            lines.append(line)
             prev = event.sha256
-        blob = b"".join(event.line() for event in sealed)
+        blob = b"".join(lines)
         self._write(size, blob)
         if read_range(self._root, self._rel, size, len(blob)) != blob:
             raise ReadbackFailed(where=NAME, why=say("the event is not there as it was written"))

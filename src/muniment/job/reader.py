@@ -6,7 +6,7 @@ from typing import Any
 
 from muniment.canonical import NotJson, read_json
 from muniment.job.errors import RegistryRefused
-from muniment.job.finding import Finding, Rule
+from muniment.job.finding import Finding, Rule, shown
 from muniment.job.model import Registry
 from muniment.job.shape import reader_of
 from muniment.job.strict import locate
@@ -43,14 +43,16 @@ def parse(data: bytes, *, where: str = "") -> Any:
     """Strict JSON from bytes; `RegistryRefused` names the field where it stops being that."""
     if len(data) > LARGEST_FILE:
         wanted = say("at most {count} bytes", count=LARGEST_FILE)
-        raise RegistryRefused.of([Finding((), Rule.TOO_LARGE, wanted, f"{len(data)} bytes")], where=where)
+        raise RegistryRefused.of(
+            [Finding((), Rule.TOO_LARGE, wanted, say("{count} bytes", count=len(data)))], where=where
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = Finding((), Rule.SYNTAX, say("UTF-8"), f"byte {error.start} is not")
+        found = Finding((), Rule.SYNTAX, say("UTF-8"), say("something else at byte {at}", at=error.start))
         raise RegistryRefused.of([found], where=where) from error
     try:
         return read_json(text)
     except NotJson as error:
-        finding = locate(text) or Finding((), Rule.SYNTAX, say("strict JSON"), str(error))
+        finding = locate(text) or Finding((), Rule.SYNTAX, say("strict JSON"), shown(str(error)))
         raise RegistryRefused.of([finding], where=where) from error

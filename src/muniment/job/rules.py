@@ -255,7 +255,10 @@ def _authoring(registry: Registry, lies_at: Mapping[str, str]) -> Iterator[Findi
         if path in lies_at:
             wanted = say("a path that does not lead below /data/authoring")
             yield Finding(
-                place, Rule.AUTHORING, wanted, f"{shown(path)}, which lies at {shown(lies_at[path])}"
+                place,
+                Rule.AUTHORING,
+                wanted,
+                say("{path}, which lies at {place}", path=shown(path), place=shown(lies_at[path])),
             )
 
 

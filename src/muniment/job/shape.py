@@ -206,7 +206,7 @@ def _closure(value: Mapping[Any, object], names: set[str], place: Place, faults:
             wanted = say("no field of this name")
             faults.append(Finding((*place, str(key)), Rule.UNKNOWN_FIELD, wanted, shown(value[key])))
     for name in sorted(names - value.keys()):
-        faults.append(Finding((*place, name), Rule.MISSING_FIELD, say("this field"), "nothing"))
+        faults.append(Finding((*place, name), Rule.MISSING_FIELD, say("this field"), say("nothing")))
 
 
 def plain(value: Any) -> Any:

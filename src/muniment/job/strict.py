@@ -63,7 +63,9 @@ class _Walk:
 
     def item(self, at: int, place: Place) -> int:
         if len(place) > DEEPEST:
-            raise _Stopped(Finding(place, Rule.SYNTAX, say("at most {count} levels", count=DEEPEST), "more"))
+            raise _Stopped(
+                Finding(place, Rule.SYNTAX, say("at most {count} levels", count=DEEPEST), say("more"))
+            )
         sign = self.text[at : at + 1]
         if sign == "{":
             return self.object(at + 1, place)
@@ -84,7 +86,9 @@ class _Walk:
             key, at = self.string(at, place)
             inner = (*place, key)
             if key in seen:
-                raise _Stopped(Finding(inner, Rule.DUPLICATE_KEY, say("each field once"), "it again"))
+                raise _Stopped(
+                    Finding(inner, Rule.DUPLICATE_KEY, say("each field once"), say("the field again"))
+                )
             seen.add(key)
             at = _space(self.text, at)
             if self.text[at : at + 1] != ":":
@@ -120,7 +124,7 @@ class _Walk:
             whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError as error:
             raise _Stopped(
-                Finding(place, Rule.LONE_SURROGATE, say("whole characters"), "half of a surrogate pair")
+                Finding(place, Rule.LONE_SURROGATE, say("whole characters"), say("half of a surrogate pair"))
             ) from error
         return whole, found.end()
 
@@ -136,7 +140,9 @@ class _Walk:
     def stop(self, at: int, place: Place, wanted: Message) -> _Stopped:
         found = _WORD.match(self.text, at)
         rest = found[0] if found else self.text[at : at + 1]
-        return _Stopped(Finding(place, Rule.SYNTAX, wanted, shown(rest) if rest else "the end of the text"))
+        return _Stopped(
+            Finding(place, Rule.SYNTAX, wanted, shown(rest) if rest else say("the end of the text"))
+        )
 
 
 def _sign(escape: str) -> str:
