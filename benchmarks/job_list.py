@@ -1,6 +1,6 @@
 """Measures how long 10,000 jobs take to list (spec 2, what it must hold): printed, never asserted.
 
-    python benchmarks/job_list.py [JOBS]
+python benchmarks/job_list.py [JOBS]
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         jobs = Path(place, "jobs")
         outputs = tuple(Artifact(f"{jobs}/x/outputs/{n}.bam", 1 << 30, "ab" * 32, "bam") for n in range(6))
-        base = Registry(workflow=Workflow(objective="align 48 samples", phase=Phase.FINALIZE, status=Status.COMPLETE))
+        done = Workflow(objective="align 48 samples", phase=Phase.FINALIZE, status=Status.COMPLETE)
+        base = Registry(workflow=done)
         base = replace(base, execution=replace(base.execution, downstream=Downstream(outputs=outputs)))
         data = write(base)
         for number in range(count):
@@ -50,7 +51,8 @@ def main(count: int) -> None:
                 assert found == count
     cpu = time.process_time() - cpu_begun
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{count} jobs of {len(data)} bytes: {statistics.median(times):.2f} s (median of 5), {cpu / 5:.2f} s of processor, RSS {rss} MiB")
+    spent = f"{statistics.median(times):.2f} s (median of 5), {cpu / 5:.2f} s of processor"
+    print(f"{count} jobs of {len(data)} bytes: {spent}, RSS {rss} MiB")
 
 
 if __name__ == "__main__":

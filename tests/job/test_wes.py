@@ -159,9 +159,9 @@ class TestOutputs:
             pytest.raises(OutputUnsafe),
         ):
             WesBackend(url).collect(case, "r")
-        with lying({"runs/r": {"outputs": [{"file_name": f"../{name}", "file_url": "/wes/file"}]}}) as url:
-            with pytest.raises(OutputUnsafe):
-                WesBackend(url).collect(case, "r")
+        listed = {"outputs": [{"file_name": f"../{name}", "file_url": "/wes/file"}]}
+        with lying({"runs/r": listed}) as url, pytest.raises(OutputUnsafe):
+            WesBackend(url).collect(case, "r")
 
     @pytest.mark.parametrize("place", ["file:///etc/passwd", "/etc/passwd"])
     def test_files_of_the_server_s_machine(self, case: Case, tmp_path: Path, place: str) -> None:

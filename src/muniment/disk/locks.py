@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from muniment.disk import platform
 from muniment.disk.errors import Locked, named
 from muniment.disk.root import Root
 from muniment.message import say
@@ -20,7 +21,8 @@ def locked(root: Root, rel: RelPath, *, shared: bool = False, wait: bool = True)
     Without `wait`, a lock that somebody else holds is `Locked`.  Trusted between processes of
     one kernel on a local file system (spec 0, disk).
     """
-    fd = root.open_file(rel, os.O_RDWR | os.O_CREAT, 0o600)
+    # A shared lock needs no right to write, so that a read-only workspace can be looked at.
+    fd = root.open_file(rel, (os.O_RDONLY if shared else os.O_RDWR) | os.O_CREAT, 0o600)
     try:
         mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
@@ -32,4 +34,4 @@ def locked(root: Root, rel: RelPath, *, shared: bool = False, wait: bool = True)
                 raise
         yield
     finally:
-        os.close(fd)
+        platform.close(fd)

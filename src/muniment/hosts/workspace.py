@@ -15,6 +15,7 @@ from muniment.path import printable
 
 VARIABLE = "MUNIMENT_WORKSPACE"
 HOST_VARIABLES = ("OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR")
+CLIENT_ROOT = "MCP root"
 REFUSED_NAMES = frozenset({"arch", "archive", "archives"})
 
 _POINTER_LIMIT = 1 << 14
@@ -41,9 +42,15 @@ class Found:
     by: str
 
 
-def find_workspace(flag: str | None, environment: Mapping[str, str], current: Path) -> Found:
-    """Apply the rules in their order (spec 0, workspace); the first that answers decides."""
-    found = _candidate(flag, environment, current)
+def find_workspace(
+    flag: str | None, environment: Mapping[str, str], current: Path, client_root: str | None = None
+) -> Found:
+    """Apply the rules in their order (spec 0, workspace); the first that answers decides.
+
+    `client_root` is the folder in which a client of the MCP server says that it works: the host's
+    own word, like its variables.
+    """
+    found = _candidate(flag, environment, current, client_root)
     try:
         real = found.path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -56,11 +63,15 @@ def find_workspace(flag: str | None, environment: Mapping[str, str], current: Pa
     return Found(real, found.rule, found.by)
 
 
-def _candidate(flag: str | None, environment: Mapping[str, str], current: Path) -> Found:
+def _candidate(
+    flag: str | None, environment: Mapping[str, str], current: Path, client_root: str | None
+) -> Found:
     if flag is not None:
         return Found(current / flag, Rule.FLAG, "--workspace")
     if environment.get(VARIABLE):
         return Found(current / environment[VARIABLE], Rule.ENVIRONMENT, VARIABLE)
+    if client_root is not None:
+        return Found(current / client_root, Rule.HOST, CLIENT_ROOT)
     for variable in HOST_VARIABLES:
         if environment.get(variable):
             return Found(current / environment[variable], Rule.HOST, variable)

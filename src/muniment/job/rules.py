@@ -367,18 +367,28 @@ def moved(registry: Registry, phase: Phase, status: Status = Status.ACTIVE) -> R
     return replace(registry, workflow=workflow, document_gap=gap)
 
 
-def next_step(registry: Registry, job: str) -> Message:
-    """What comes next, for a person: one command."""
-    standing = Standing.of(registry)
-    if standing.status in (Status.FAILED, Status.CANCELLED):
+def next_step(registry: Registry, facts: Facts, polled: str = "") -> Message:
+    """What comes next, for a person: one command.  `polled` is the engine's last word."""
+    standing, job = Standing.of(registry), facts.job
+    if standing.status in ENDED:
         return say("The job has ended; `muniment job show {job}` shows what is recorded.", job=job)
-    if standing.status is Status.COMPLETE:
-        return say("Check the record at any time: muniment job verify {job}", job=job)
+    if facts.intent:
+        return say("Find out what became of the submission: muniment job submit {job}", job=job)
+    if standing.phase is Phase.AWAITING and _has_its_yes(registry, facts):
+        return say("Submit it: muniment job submit {job}", job=job)
+    if standing.phase is Phase.SUBMITTED and polled == "succeeded":
+        return say("Take the results in: muniment job finalize {job}", job=job)
+    plan = say("Plan it: muniment job plan {job} --flow FILE", job=job)
     return {
-        Phase.INITIALIZE: say("Plan it: muniment job plan {job} --flow FILE", job=job),
-        Phase.PLANNED: say("Plan it: muniment job plan {job} --flow FILE", job=job),
+        Phase.INITIALIZE: plan,
+        Phase.PLANNED: plan,
         Phase.AWAITING: say("The person confirms the plan: muniment job confirm {job}", job=job),
         Phase.SUBMITTED: say("Ask how it goes: muniment job poll {job}", job=job),
         Phase.FINALIZE: say("Check the record at any time: muniment job verify {job}", job=job),
         Phase.DOCUMENT_GAP: say("Find what is missing, then: muniment job resolve-gap {job}", job=job),
     }[standing.phase]
+
+
+def _has_its_yes(registry: Registry, facts: Facts) -> bool:
+    yes = facts.confirmation
+    return yes is not None and yes.enough and yes.plan == plan_digest(facts.job, facts.engine, registry)

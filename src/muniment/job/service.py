@@ -145,6 +145,14 @@ class JobService:
             self.move(opened, rules.moved(planned, Phase.PLANNED), "plan")
             return self.move(opened, rules.moved(planned, Phase.AWAITING), "ask")
 
+    def preview(self, job: str, request: PlanRequest) -> View:
+        """What `plan` would ask, without writing anything of it."""
+        with self.opened(job) as opened:
+            require_phase(opened, "planned", *rules.BEFORE_SUBMISSION)
+            planned, _ = make_plan(self.engine(opened.history.engine), opened.registry, request)
+            opened.registry = rules.moved(planned, Phase.AWAITING)
+            return self.view(opened, False)
+
     def revise(self, job: str) -> View:
         """Take the plan back; a confirmation of it is void."""
         with self.opened(job) as opened:
@@ -296,7 +304,8 @@ class JobService:
     def view(self, opened: Opened, changed: bool) -> View:
         """An opened job as faces see it."""
         plan = plan_digest(opened.job, opened.history.engine, opened.registry)
-        step = rules.next_step(opened.registry, opened.job)
+        facts = self.store.facts(opened.job, opened.registry, opened.history)
+        step = rules.next_step(opened.registry, facts, opened.history.polled)
         return View(opened.job, opened.registry, opened.history, plan, changed, step)
 
     def move(
