@@ -237,7 +237,7 @@ def _table(call: Call, view: View) -> None:
             say("required") if one.required else say("optional"),
             one.source.value if one.source else "-",
             one.filename or "-",
-            one.fileId or "-",
+            _short(one.fileId),
         )
         for one in view.bindings
     ]
@@ -252,6 +252,11 @@ def _table(call: Call, view: View) -> None:
             (say("plan"), view.plan.hex),
         ]
     )
+
+
+def _short(file_id: str) -> str:
+    """A digest as a screen has room for it: the plan's own digest binds all of it."""
+    return f"{file_id[:19]}…" if file_id.startswith("sha256:") else file_id or "-"
 
 
 def _question(view: View) -> Message:
