@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.event import Context
     from muniment.record.state import Workspace
@@ -43,9 +44,10 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.archive.settings import SETTINGS as ARCHIVE
     from muniment.handoff.settings import SETTINGS as HANDOFF
     from muniment.hosts.settings import SETTINGS as HOSTS
+    from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
 
-    return (*ARCHIVE, *HANDOFF, *HOSTS, RELAYED)
+    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED)
 
 
 class House:
@@ -321,6 +323,13 @@ class House:
             session=self.current_session(),
             since_ns=self.working_session.started_ns(),
         )
+
+    @cached_property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
+        from muniment.job.opening import open_jobs
+
+        return open_jobs(self.workspace, self.settings(), actor=self._actor)
 
 
 def _local_time(moment: datetime) -> datetime:

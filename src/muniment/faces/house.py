@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
 
@@ -90,6 +91,10 @@ class House(Protocol):
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    @property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
 
 
 class BuildHouse(Protocol):
