@@ -7,8 +7,10 @@ workers, because nothing that decides a cut depends on them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -257,8 +259,10 @@ class Packing:
         try:
             if entry.content is None:
                 fd = self._source.open(entry)
-                before = os.fstat(fd)
+                before = _regular(fd)
         except OSError as error:
+            if fd >= 0:
+                os.close(fd)
             yield _Made([], [], [_unreadable(entry, error)])
             return
         try:
@@ -364,7 +368,7 @@ def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
     fd = source.open(entry)
     try:
         data = _to_end(fd, entry.size)
-        after = os.fstat(fd)
+        after = _regular(fd)
         if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
             return data, True  # as the plan saw it, so also while it was read
         for _ in range(TRIES):
@@ -389,6 +393,14 @@ def _to_end(fd: int, size: int) -> bytes:
         parts.append(data)
         have += len(data)
     return b"".join(parts)
+
+
+def _regular(fd: int) -> os.stat_result:
+    """What `fstat` says, if it is still a file: a pipe may have been put in its place."""
+    fact = os.fstat(fd)
+    if not stat.S_ISREG(fact.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return fact
 
 
 def _face(fact: os.stat_result) -> tuple[int, int, int]:
