@@ -247,7 +247,8 @@ class Packing:
             return _Group(members, None, size)
         key = _key(members)
         known = None if key is None else self._memory.recall(key)
-        return _Group(members, key, size) if known is None else _recalled(members, known)
+        made = None if known is None else _recalled(members, known)
+        return made or _Group(members, key, size)
 
     def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
         """A large file: its records, then its pieces; only hashing the whole is done here."""
@@ -351,9 +352,12 @@ def _key(members: list[Entry]) -> bytes | None:
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
-def _recalled(members: list[Entry], known: Known) -> _Made:
-    path = wire(members[0].path)
+def _recalled(members: list[Entry], known: Known) -> _Made | None:
+    """What a memory gives back; none if it can not be that of these entries."""
     files = [entry for entry in members if entry.kind is Kind.FILE]
+    if len(files) != len(known.files):
+        return None
+    path = wire(members[0].path)
     return _Made(
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
