@@ -295,3 +295,21 @@ def test_a_tree_is_walked_in_the_order_of_whole_paths(tmp_path: Path) -> None:
         "files/workspace/" + p.relative_to(tmp_path / "in").as_posix() for p in (tmp_path / "in").rglob("*")
     ]
     assert found == ["files/workspace", *sorted(everything, key=os.fsencode)]
+
+
+def test_a_folder_that_can_not_be_listed_is_named(tmp_path: Path) -> None:
+    for name in ("a/x", "b/y", "c/z"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True)
+        (tmp_path / "in" / name).write_bytes(b"")
+    fd = os.open(tmp_path / "in", os.O_RDONLY)
+    with Tree(fd) as tree:
+        found = []
+        for one in tree.entries("files/workspace"):
+            found.append(one.path.removeprefix("files/workspace"))
+            if one.path.endswith("/b"):
+                # It becomes a link after it was listed; a link is never followed.
+                (tmp_path / "in/b").rename(tmp_path / "elsewhere")
+                (tmp_path / "in/b").symlink_to(tmp_path / "elsewhere")
+    os.close(fd)
+    assert found == ["", "/a", "/a/x", "/b", "/c", "/c/z"]
+    assert [(fault.path, fault.kind) for fault in tree.faults] == [("files/workspace/b", "left_out")]
