@@ -39,6 +39,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...], float | None], ...] = (
     ("python -c pass", (sys.executable, "-c", "pass"), None),
     ("muniment --version", (PROGRAM, "--version"), None),
     ("muniment --help", (PROGRAM, "--help"), 0.25),
+    ("muniment status", (PROGRAM, "status"), None),
 )
 """Name, what to run, and the budget where there is one (design, house rules)."""
 

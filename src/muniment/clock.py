@@ -24,7 +24,7 @@ def instant(moment: datetime) -> str:
     >>> instant(datetime(2026, 11, 30, 14, 28, tzinfo=UTC))
     '2026-11-30T14:28:00.000000Z'
     """
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def read_instant(text: str) -> datetime:
@@ -33,4 +33,7 @@ def read_instant(text: str) -> datetime:
     >>> read_instant("2026-11-30T14:28:00.000000Z").year
     2026
     """
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    if instant(moment) != text:
+        raise ValueError(f"not an instant as it is kept: {text!r}")
+    return moment

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime
-
-from ulid import ULID
+from datetime import UTC, datetime, timedelta
 
 Entropy = Callable[[int], bytes]
 """Gives so many random bytes; the wiring passes `os.urandom`."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
@@ -22,7 +22,9 @@ def new_ulid(now: datetime, entropy: Entropy = os.urandom) -> str:
     >>> new_ulid(datetime(2026, 1, 1, tzinfo=UTC), lambda n: bytes(n))
     '01KDVDNA000000000000000000'
     """
-    milliseconds = int(now.timestamp() * 1000)
+    from ulid import ULID  # its import costs more than the rest of `muniment --help`
+
+    milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
     return str(ULID.from_bytes(milliseconds.to_bytes(6, "big") + entropy(10)))
 
 

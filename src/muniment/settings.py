@@ -84,13 +84,14 @@ class Settings:
 
     def get(self, setting: Setting[T]) -> T:
         """The value in force."""
-        return cast(T, self._find(setting).value)
+        return cast(T, self.find(setting).value)
 
     def explain(self) -> list[Explained]:
         """Every setting with its value and origin, by name."""
-        return [self._find(self._declared[name]) for name in sorted(self._declared)]
+        return [self.find(self._declared[name]) for name in sorted(self._declared)]
 
-    def _find(self, setting: Setting[Any]) -> Explained:
+    def find(self, setting: Setting[Any]) -> Explained:
+        """The value in force with the place it came from."""
         for layer in self._layers:
             if setting.name in layer.values:
                 try:
@@ -124,16 +125,15 @@ def flatten(table: Mapping[str, object], declared: Sequence[Setting[Any]]) -> di
     """
     known = {setting.name for setting in declared}
     found: dict[str, object] = {}
-
-    def walk(prefix: str, value: Mapping[str, object]) -> None:
+    todo: list[tuple[str, Mapping[str, object]]] = [("", table)]
+    while todo:
+        prefix, value = todo.pop()
         for key, item in value.items():
             name = f"{prefix}{key}"
             if isinstance(item, Mapping) and name not in known:
-                walk(f"{name}.", item)
+                todo.append((f"{name}.", item))
             else:
                 found[name] = item
-
-    walk("", table)
     return found
 
 

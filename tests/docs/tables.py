@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,13 +117,17 @@ def sentence(error: type[MunimentError]) -> str:
 def spelled(default: object) -> str:
     """A default as a person would write it in TOML.
 
-    >>> spelled(("plan", "create")), spelled(False), spelled(None)
-    ('`["plan", "create"]`', '`false`', 'none')
+    >>> spelled(("plan", "create")), spelled(False), spelled({}), spelled(""), spelled(None)
+    ('`["plan", "create"]`', '`false`', '`{}`', '`""`', 'none')
     """
     if default is None:
         return "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
+    if isinstance(default, Mapping):
+        return (
+            "`{" + ", ".join(f"{name} = {spelled(item).strip('`')}" for name, item in default.items()) + "}`"
+        )
     if isinstance(default, tuple | list):
         return "`[" + ", ".join(f'"{item}"' for item in default) + "]`"
     return f"`{default}`" if isinstance(default, int) else f'`"{default}"`'

@@ -9,11 +9,13 @@ from shlex import quote
 from muniment.archive.outstanding import outstanding
 from muniment.canonical import Json
 from muniment.disk.root import Root
-from muniment.hosts.generic.session import WorkingSession
+from muniment.errors import MunimentError
 from muniment.hosts.git import ask_git
 from muniment.hosts.session import Session
 from muniment.hosts.workspace import Found
-from muniment.path import RelPath
+from muniment.message import Message
+from muniment.path import RelPath, printable
+from muniment.record.errors import LedgerDamaged
 from muniment.record.event import FIRST
 from muniment.record.state import Workspace, is_initialised
 from muniment.record.witness import Witness, bear_witness
@@ -28,6 +30,7 @@ class Overview:
     session: Session | None
     root_id: str | None
     head: Witness | None
+    damage: Message | None
     loose: tuple[RelPath, ...]
     half_done: tuple[str, ...]
     next_step: str
@@ -45,6 +48,7 @@ class Overview:
             "ledger": {
                 "events": self.head.count if self.head else 0,
                 "head": self.head.head if self.head else FIRST,
+                "damage": str(self.damage) if self.damage else None,
             },
             "not_archived": [path.posix for path in self.loose],
             "half_done": list(self.half_done),
@@ -53,32 +57,49 @@ class Overview:
 
 
 def overview(
-    found: Found, root: Root, workspace: Callable[[], Workspace], sessions: WorkingSession
+    found: Found,
+    root: Root,
+    workspace: Callable[[], Workspace],
+    *,
+    host: str,
+    session: Session | None,
+    since_ns: int | None,
 ) -> Overview:
-    """Look at everything; nothing is made, not even `.muniment/`."""
-    session = sessions.current()
+    """Look at everything; nothing is made, not even `.muniment/`.
+
+    `since_ns` is when the working session began, in nanoseconds; None without one.
+    """
     if not is_initialised(root):
         loose = tuple(outstanding(root, ask_git, None))
-        return Overview(found, "generic", session, None, None, loose, (), "muniment init")
+        return Overview(found, host, session, None, None, None, loose, (), "muniment init")
     opened = workspace()
-    head = bear_witness(opened.ledger, opened.identity.root_id)
-    loose = tuple(outstanding(root, ask_git, sessions.started_ns()))
-    half_done = tuple(f"{act.kind} {act.act_id}" for act in opened.journal.pending())
-    return Overview(
-        found,
-        "generic",
-        session,
-        opened.identity.root_id,
-        head,
-        loose,
-        half_done,
-        _next(loose, half_done, head),
-    )
+    head, damage = None, None
+    try:
+        head = bear_witness(opened.ledger, opened.identity.root_id)
+    except LedgerDamaged as error:
+        damage = error.why or error.message
+    loose = tuple(outstanding(root, ask_git, since_ns))
+    half_done = tuple(_half_done(opened, name) for name in opened.journal.names())
+    if damage is not None:
+        step = "muniment ledger verify"
+    elif half_done:
+        step = "muniment doctor"
+    else:
+        step = _next(loose, head)
+    root_id = opened.identity.root_id
+    return Overview(found, host, session, root_id, head, damage, loose, half_done, step)
 
 
-def _next(loose: tuple[RelPath, ...], half_done: tuple[str, ...], head: Witness) -> str:
-    if half_done:
-        return "muniment doctor"
+def _half_done(opened: Workspace, name: str) -> str:
+    try:
+        act = opened.journal.read(name)
+    except MunimentError:
+        # `doctor` says what is wrong with it.
+        return printable(name)
+    return printable(f"{act.kind} {act.act_id}")
+
+
+def _next(loose: tuple[RelPath, ...], head: Witness | None) -> str:
     if loose:
         return f"muniment archive {quote(loose[0].posix)}"
-    return "muniment archive verify --all" if head.count > 1 else "muniment archive FILE"
+    return "muniment archive verify --all" if head and head.count > 1 else "muniment archive FILE"

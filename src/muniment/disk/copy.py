@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 
 from muniment.disk import platform
-from muniment.disk.errors import ReadbackFailed, SpecialFile, named
+from muniment.disk.errors import IntoItself, ReadbackFailed, SourceChanged, SpecialFile, named
 from muniment.disk.root import Root, open_regular
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree
-from muniment.disk.write import FORGET_BEYOND, chunks_of, new_token, scratch_name, write_all
+from muniment.disk.write import CHUNK, FORGET_BEYOND, chunks_of, new_token, scratch_name, write_all
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Table, compare
 from muniment.message import say
@@ -35,21 +36,24 @@ def copy_verified(
     other errors of `disk`; afterwards nothing of the copy is left.  `token` names the file that
     is not finished.
     """
-    staging = staging_of(target_rel, token or new_token())
+    if measured.kind is Kind.DIRECTORY:
+        refuse_into_itself(source, source_rel, target, target_rel)
+    token = token or new_token()
+    staging = staging_of(target_rel, token)
     try:
         copy_unchecked(source, source_rel, target, staging)
         sync_tree(target, staging, measured.kind)
-        with target.folder(target_rel.parent) as fd, named(target_rel):
-            platform.rename_exclusive(fd, staging.name, fd, target_rel.name)
-            platform.sync_folder(fd)
+        with target.parent(target_rel) as (fd, name), named(target_rel):
+            platform.rename_exclusive(fd, staging.name, fd, name)
     except BaseException:
         discard(target, staging)
         raise
     try:
+        target.sync_folder(target_rel.parent)
         return confirm(target, target_rel, measured)
     except BaseException:
-        discard(target, target_rel)
-        check_stamps(source, source_rel, measured)
+        withdraw(target, target_rel, token)
+        say_if_changed(source, source_rel, measured)
         raise
 
 
@@ -58,9 +62,43 @@ def staging_of(target_rel: RelPath, token: str) -> RelPath:
     return target_rel.parent / scratch_name(f"{token}-new")
 
 
+def say_if_changed(source: Root, rel: RelPath, measured: Measured) -> None:
+    """Raise `SourceChanged` where that is what went wrong, and not the disk."""
+    try:
+        check_stamps(source, rel, measured)
+    except SourceChanged:
+        raise
+    except MunimentError:
+        return
+
+
+def refuse_into_itself(source: Root, source_rel: RelPath, target: Root, target_rel: RelPath) -> None:
+    """A folder that would be copied into itself would never come to an end."""
+    with target.folder(target_rel.parent) as fd, named(target_rel):
+        own = source.stat(source_rel)
+        above = ""
+        found = os.fstat(fd)
+        while (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino):
+            above += "../"
+            higher = os.stat(above, dir_fd=fd)
+            if (higher.st_dev, higher.st_ino) == (found.st_dev, found.st_ino):
+                return
+            found = higher
+    raise IntoItself(where=printable(target_rel.posix))
+
+
 def confirm(target: Root, target_rel: RelPath, measured: Measured, *, refuse_writers: bool = False) -> Table:
-    """Read a thing back from its final place and compare it with what was measured before."""
-    found = measure(target, target_rel, cold=True, refuse_writers=refuse_writers).table
+    """Read a thing back from its final place and compare it with what was measured before.
+
+    Had it no names outside then and has it one now, it is `SourceChanged`: through such a name it
+    could be written to for ever.
+    """
+    again = measure(target, target_rel, cold=True, refuse_writers=refuse_writers)
+    found = again.table
+    if again.linked_outside and not measured.linked_outside:
+        raise SourceChanged(
+            where=printable(target_rel.posix), why=say("another name was given to it meanwhile")
+        )
     difference = compare(measured.table, found)
     if difference:
         odd = (*difference.missing, *difference.extra, *difference.changed)
@@ -69,6 +107,7 @@ def confirm(target: Root, target_rel: RelPath, measured: Measured, *, refuse_wri
             why=say(
                 "{count} entries differ, the first is {path}", count=len(odd), path=odd[0] or target_rel.name
             ),
+            found_size=found.size,
         )
     return found
 
@@ -100,18 +139,45 @@ def _file(from_fd: int, from_name: str, to_fd: int, to_name: str, where: str) ->
     try:
         target = open_regular(to_fd, to_name, where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            size = 0
-            for chunk in chunks_of(source):
-                write_all(target, chunk)
-                size += len(chunk)
+            size = _pour(source, target)
             _dress(source, target)
             if size > FORGET_BEYOND:
                 platform.sync_data(target)
                 platform.forget_cache(target)
         finally:
-            os.close(target)
+            platform.close(target)
     finally:
-        os.close(source)
+        platform.close(source)
+
+
+def _pour(source: int, target: int) -> int:
+    """Copy the bytes; holes of a sparse file stay holes.  The length of the file copied."""
+    found = os.fstat(source)
+    if found.st_blocks * 512 >= found.st_size:
+        size = 0
+        for chunk in chunks_of(source):
+            write_all(target, chunk)
+            size += len(chunk)
+        return size
+    at = 0
+    while at < found.st_size:
+        try:
+            start = os.lseek(source, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            break
+        end = os.lseek(source, start, os.SEEK_HOLE)
+        os.lseek(source, start, os.SEEK_SET)
+        os.lseek(target, start, os.SEEK_SET)
+        at = start
+        while at < end and (chunk := os.read(source, min(CHUNK, end - at))):
+            write_all(target, chunk)
+            at += len(chunk)
+        if at < end:
+            break
+    os.ftruncate(target, found.st_size)
+    return found.st_size
 
 
 def _folder(from_fd: int, from_name: str, to_fd: int, to_name: str, where: str) -> None:
@@ -124,19 +190,32 @@ def _folder(from_fd: int, from_name: str, to_fd: int, to_name: str, where: str) 
                 _entry(source, name, target, name, f"{where}/{name}")
             _dress(source, target)
         finally:
-            os.close(target)
+            platform.close(target)
     finally:
-        os.close(source)
+        platform.close(source)
 
 
 def _dress(source: int, target: int) -> None:
     """Owner, attributes, mode and times, in the order in which none undoes another."""
     found = os.fstat(source)
-    with contextlib.suppress(PermissionError):
-        os.fchown(target, found.st_uid, found.st_gid)
+    mode = stat.S_IMODE(found.st_mode)
+    if not _give(target, found.st_uid, found.st_gid):
+        # The copy is ours now: a program of somebody else must not run with our rights through it.
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
     platform.copy_attributes(source, target)
-    os.fchmod(target, stat.S_IMODE(found.st_mode))
+    os.fchmod(target, mode)
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _give(fd: int, user: int, group: int) -> bool:
+    """Give the owner; False where this user may not, or this file system or namespace can not."""
+    try:
+        os.fchown(fd, user, group)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        return False
+    return True
 
 
 def sync_tree(root: Root, rel: RelPath, kind: Kind) -> None:
@@ -155,7 +234,19 @@ def sync_tree(root: Root, rel: RelPath, kind: Kind) -> None:
             else:
                 platform.sync_file_system(fd)
     finally:
-        os.close(fd)
+        platform.close(fd)
+
+
+def withdraw(root: Root, rel: RelPath, token: str) -> None:
+    """Take a whole copy away from its name at one instant, then remove it."""
+    aside = staging_of(rel, token)
+    try:
+        with root.folder(rel.parent) as fd, named(rel):
+            platform.rename_exclusive(fd, rel.name, fd, aside.name)
+    except MunimentError:
+        discard(root, rel)
+    else:
+        discard(root, aside)
 
 
 def discard(root: Root, rel: RelPath) -> None:

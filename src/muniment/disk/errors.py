@@ -61,6 +61,30 @@ class ReadbackFailed(NotVerified):
     guidance = "Check the disk; the original was not given up."
 
 
+class SourceNotRemoved(NotVerified):
+    """A move by copying ended with the old copy, or a part of it, still there."""
+
+    code = "SOURCE_NOT_REMOVED"
+    what = "The content was copied and verified, but what it was copied from is not gone for certain."
+    guidance = "The copy at {target} is whole. Remove what is left at the place named once that can be done."
+
+
+class Overtaken(Conflict):
+    """Another writer put its own content at the name after ours."""
+
+    code = "OVERTAKEN"
+    what = "Another writer replaced the file at the same moment."
+    guidance = "Look at what is there now; write again if it should be yours."
+
+
+class IntoItself(Blocked):
+    """A folder can not be moved or copied to a place inside itself."""
+
+    code = "INTO_ITSELF"
+    what = "The target lies inside the folder that should go there."
+    guidance = "Choose a target outside of it."
+
+
 class PutBackFailed(NotVerified):
     """A move failed after the rename, and the old name could not be given back."""
 
@@ -78,6 +102,15 @@ class NoSpace(Blocked):
     retryable = True
     what = "There is no room left to write."
     guidance = "Free some room or raise the limit, then try again; nothing was changed."
+
+
+class TooManyOpen(Blocked):
+    """The process, or the whole machine, may open no more files."""
+
+    code = "TOO_MANY_OPEN"
+    retryable = True
+    what = "No more files may be open at once."
+    guidance = "Raise the limit (`ulimit -n`) or end what holds so many, then try again."
 
 
 class AlreadyThere(Conflict):
@@ -149,6 +182,8 @@ _BY_ERRNO: dict[int, type[Blocked] | type[Conflict] | type[NotFound] | type[NotA
     errno.ENOSPC: NoSpace,
     errno.EDQUOT: NoSpace,
     errno.EFBIG: NoSpace,
+    errno.EMFILE: TooManyOpen,
+    errno.ENFILE: TooManyOpen,
     errno.EEXIST: AlreadyThere,
     errno.ENOTEMPTY: AlreadyThere,
     errno.ENOENT: NotThere,

@@ -7,6 +7,7 @@ act, call it off, or say that neither fits (spec 0, disk).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import instant
-from muniment.disk.errors import HalfDone
+from muniment.disk.errors import HalfDone, NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
@@ -82,10 +83,22 @@ class Journal:
 
     def pending(self) -> list[Act]:
         """Acts that were begun and neither ended nor called off, oldest first."""
+        found: list[Act] = []
+        for name in self.names():
+            # An act that another process ended since the listing is over.
+            with contextlib.suppress(NotThere):
+                found.append(self.read(name))
+        return found
+
+    def names(self) -> list[str]:
+        """The names of the journals there are, readable or not, oldest first."""
         if not self._root.exists(self._folder):
             return []
-        names = [name for name in self._root.names(self._folder) if not is_scratch(name)]
-        return [self._read(self._folder / name) for name in names]
+        return [name for name in self._root.names(self._folder) if not is_scratch(name)]
+
+    def read(self, name: str) -> Act:
+        """The act of one journal; `HalfDone` when it is none that this room wrote."""
+        return self._read(self._folder / name)
 
     def fits(self, act: Act) -> bool:
         """Whether an act was begun in this very workspace on this very file system: a copied or

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from muniment.disk import platform
 from muniment.disk.errors import Locked, named
 from muniment.disk.root import Root
 from muniment.message import say
@@ -20,7 +22,8 @@ def locked(root: Root, rel: RelPath, *, shared: bool = False, wait: bool = True)
     Without `wait`, a lock that somebody else holds is `Locked`.  Trusted between processes of
     one kernel on a local file system (spec 0, disk).
     """
-    fd = root.open_file(rel, os.O_RDWR | os.O_CREAT, 0o600)
+    # A shared lock needs no right to write, so that a read-only workspace can be looked at.
+    fd = root.open_file(rel, (os.O_RDONLY if shared else os.O_RDWR) | os.O_CREAT, 0o600)
     try:
         mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
@@ -30,6 +33,11 @@ def locked(root: Root, rel: RelPath, *, shared: bool = False, wait: bool = True)
         except OSError:
             with named(rel):
                 raise
-        yield
+        try:
+            yield
+        finally:
+            # Not left to the close: a process forked meanwhile holds the same open file.
+            with contextlib.suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)
     finally:
-        os.close(fd)
+        platform.close(fd)

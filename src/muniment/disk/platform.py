@@ -10,6 +10,7 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -22,8 +23,8 @@ MACOS = sys.platform == "darwin"
 _F_SETLEASE: int = getattr(fcntl, "F_SETLEASE", 1024)
 _F_SETSIG: int = getattr(fcntl, "F_SETSIG", 10)
 _F_FULLFSYNC: int = getattr(fcntl, "F_FULLFSYNC", 51)
-_RENAME_NOREPLACE = 1
-_RENAME_EXCL = 4
+_LINUX_NOREPLACE, _LINUX_EXCHANGE = 1, 2
+_MACOS_SWAP, _MACOS_EXCL = 2, 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,18 +40,36 @@ def rename_exclusive(source_fd: int, source: str, target_fd: int, target: str) -
 
     The two descriptors are the folders in which the names lie.
     """
-    if LINUX:
-        call, flag = getattr(_libc, "renameat2", None), _RENAME_NOREPLACE
-    else:
-        call, flag = getattr(_libc, "renameatx_np", None), _RENAME_EXCL
-    if call is not None:
-        status = call(source_fd, os.fsencode(source), target_fd, os.fsencode(target), flag)
-        if status == 0:
-            return
+    if not _rename_flagged(source_fd, source, target_fd, target, _LINUX_NOREPLACE if LINUX else _MACOS_EXCL):
+        _rename_by_claim(source_fd, source, target_fd, target)
+
+
+def rename_swap(source_fd: int, source: str, target_fd: int, target: str) -> bool:
+    """Let two names exchange what they stand for, at one instant; False where that can not be."""
+    return _rename_flagged(source_fd, source, target_fd, target, _LINUX_EXCHANGE if LINUX else _MACOS_SWAP)
+
+
+def _rename_flagged(source_fd: int, source: str, target_fd: int, target: str, flag: int) -> bool:
+    """Rename with a flag; False when the kernel or the file system does not know it."""
+    call = getattr(_libc, "renameat2" if LINUX else "renameatx_np", None)
+    if call is None:
+        return False
+    names = os.fsencode(source), os.fsencode(target)
+    number = _retried(lambda: int(call(source_fd, names[0], target_fd, names[1], flag)))
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    if number:
+        raise OSError(number, os.strerror(number), source, None, target)
+    return True
+
+
+def _retried(call: Callable[[], int]) -> int:
+    """The error number of a C call, zero when it succeeded; a signal in between is no error."""
+    while call() != 0:
         number = ctypes.get_errno()
-        if number not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-            raise OSError(number, os.strerror(number), source, None, target)
-    _rename_by_claim(source_fd, source, target_fd, target)
+        if number != errno.EINTR:
+            return number
+    return 0
 
 
 def _rename_by_claim(source_fd: int, source: str, target_fd: int, target: str) -> None:
@@ -62,9 +81,33 @@ def _rename_by_claim(source_fd: int, source: str, target_fd: int, target: str) -
         except OSError:
             os.rmdir(target, dir_fd=target_fd)
             raise
-    else:
+        return
+    try:
         os.link(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK):
+            raise
+        _fill_claimed(source_fd, source, target_fd, target)
+    else:
         os.unlink(source, dir_fd=source_fd)
+
+
+def _fill_claimed(source_fd: int, source: str, target_fd: int, target: str) -> None:
+    """For file systems that know no hard links either (exFAT): an empty file claims the name.
+    This is the one place where a kill can leave an empty file at a name."""
+    close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=target_fd))
+    try:
+        os.rename(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+    except OSError:
+        os.unlink(target, dir_fd=target_fd)
+        raise
+
+
+def close(fd: int) -> None:
+    """Let a descriptor go.  An error says nothing here: whoever wrote through it has asked for a
+    sync before, and the kernel has let the descriptor go in any case."""
+    with contextlib.suppress(OSError):
+        os.close(fd)
 
 
 def sync_data(fd: int) -> None:
@@ -86,8 +129,8 @@ def sync_folder(fd: int) -> None:
 def sync_file_system(fd: int) -> None:
     """Make everything on the file system of `fd` durable: one call for a whole tree."""
     if LINUX:
-        if _libc.syncfs(fd) != 0:
-            number = ctypes.get_errno()
+        number = _retried(lambda: int(_libc.syncfs(fd)))
+        if number:
             raise OSError(number, os.strerror(number))
     else:
         os.sync()

@@ -7,6 +7,7 @@ path is looked up twice where one descriptor will do.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -52,7 +53,7 @@ class Root:
     def close(self) -> None:
         """Let the folder go."""
         if self.fd >= 0:
-            os.close(self.fd)
+            platform.close(self.fd)
             self.fd = -1
 
     def __enter__(self) -> Root:
@@ -93,19 +94,23 @@ class Root:
 
     def open_folder(self, rel: RelPath) -> int:
         """A descriptor of a folder; the caller closes it."""
-        fd = os.open(".", _FOLDER, dir_fd=self.fd)
+        fd = self._again()
         done: tuple[str, ...] = ()
         try:
             for name in rel.parts:
                 done = (*done, name)
                 with named("/".join(done)):
                     inner = self._step(fd, name, done)
-                os.close(fd)
+                platform.close(fd)
                 fd = inner
         except BaseException:
-            os.close(fd)
+            platform.close(fd)
             raise
         return fd
+
+    def _again(self) -> int:
+        with named(self.path):
+            return os.open(".", _FOLDER, dir_fd=self.fd)
 
     def _step(self, fd: int, name: str, done: tuple[str, ...]) -> int:
         try:
@@ -128,7 +133,7 @@ class Root:
         try:
             yield fd
         finally:
-            os.close(fd)
+            platform.close(fd)
 
     @contextmanager
     def parent(self, rel: RelPath) -> Iterator[tuple[int, str]]:
@@ -157,7 +162,8 @@ class Root:
     def stat(self, rel: RelPath) -> os.stat_result:
         """What stands at a path; the last name is never followed when it is a link."""
         if not rel.parts:
-            return os.fstat(self.fd)
+            with named(self.path):
+                return os.fstat(self.fd)
         with self.parent(rel) as (fd, name), named(rel):
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
 
@@ -179,13 +185,14 @@ class Root:
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
             forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
             others = {name.swapcase(), name.upper(), name.lower(), *forms} - {name}
-            if any(_same(fd, other, found) for other in others):
+            # A name without letters shows no folding by its case, so the listing decides.
+            if name.lower() == name.upper() or any(_same(fd, other, found) for other in others):
                 return name in os.listdir(fd)
         return True
 
     def make_folders(self, rel: RelPath, mode: int = 0o777) -> None:
         """Make a folder and those above it, durably; what exists already stays as it is."""
-        fd = os.open(".", _FOLDER, dir_fd=self.fd)
+        fd = self._again()
         try:
             for depth, name in enumerate(rel.parts, 1):
                 with named("/".join(rel.parts[:depth])):
@@ -195,10 +202,10 @@ class Root:
                     except FileExistsError:
                         pass
                     inner = self._step(fd, name, rel.parts[:depth])
-                os.close(fd)
+                platform.close(fd)
                 fd = inner
         finally:
-            os.close(fd)
+            platform.close(fd)
 
     def claim_folder(self, rel: RelPath, mode: int = 0o777) -> None:
         """Make one new folder, durably; `AlreadyThere` when the name is taken."""
@@ -210,8 +217,14 @@ class Root:
             except OSError:
                 with named(rel):
                     raise
-            with named(rel):
-                platform.sync_folder(fd)
+            try:
+                with named(rel):
+                    platform.sync_folder(fd)
+            except BaseException:
+                # Who is told that the name was not claimed shall not find it claimed.
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=fd)
+                raise
 
     def sync_folder(self, rel: RelPath) -> None:
         """Make the names in a folder durable."""
@@ -252,10 +265,14 @@ def open_regular(fd: int, name: str, where: str, flags: int = os.O_RDONLY, mode:
         if error.errno == errno.ELOOP:
             raise OutsideRoot(where=printable(where), why=say("it is a link")) from error
         raise
-    found = os.fstat(opened)
+    try:
+        found = os.fstat(opened)
+    except OSError:
+        platform.close(opened)
+        raise
     if stat.S_ISREG(found.st_mode):
         return opened
-    os.close(opened)
+    platform.close(opened)
     if stat.S_ISDIR(found.st_mode):
         raise WrongKind(where=printable(where), why=say("it is a folder"))
     raise SpecialFile(where=printable(where))

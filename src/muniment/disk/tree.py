@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -64,7 +65,7 @@ class _Walk:
     cold: bool
     rows: list[Row] = field(default_factory=list)
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    names_of: dict[int, list[int]] = field(default_factory=dict)
+    names_of: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     writers_known: bool = True
     buffer: bytearray = field(default_factory=lambda: bytearray(CHUNK))
 
@@ -105,7 +106,7 @@ def _entry(walk: _Walk, fd: int, name: str, top: RelPath, inner: str, depth: int
         if stat.S_ISREG(found.st_mode):
             digest, size = _file(walk, fd, name, where, found)
             walk.rows.append(Row(inner, Kind.FILE, size, digest))
-            seen = walk.names_of.setdefault(found.st_ino, [found.st_nlink, 0])
+            seen = walk.names_of.setdefault((found.st_dev, found.st_ino), [found.st_nlink, 0])
             seen[1] += 1
             return Kind.FILE
         if stat.S_ISLNK(found.st_mode):
@@ -123,7 +124,7 @@ def _entry(walk: _Walk, fd: int, name: str, top: RelPath, inner: str, depth: int
         for below in names:
             _entry(walk, opened, below, top, f"{inner}/{below}" if inner else below, depth + 1)
     finally:
-        os.close(opened)
+        platform.close(opened)
     return Kind.DIRECTORY
 
 
@@ -145,7 +146,7 @@ def _file(walk: _Walk, fd: int, name: str, where: str, found: os.stat_result) ->
         if size != before.st_size or Stamp.of(after) != Stamp.of(before):
             raise SourceChanged(where=printable(where))
     finally:
-        os.close(opened)
+        platform.close(opened)
     if walk.progress is not None:
         walk.progress(1, size)
     return digest, size
@@ -187,28 +188,38 @@ def walk_stats(root: Root, rel: RelPath) -> Iterator[tuple[str, os.stat_result]]
             for each in sorted(os.listdir(opened)):
                 yield from below(opened, each, f"{inner}/{each}" if inner else each, depth + 1)
         finally:
-            os.close(opened)
+            platform.close(opened)
 
     with root.parent(rel) as (fd, name), named(rel):
         yield from below(fd, name, "", 0)
 
 
-def remove_tree(root: Root, rel: RelPath) -> None:
-    """Remove a file, a link or a whole folder, following no link; durable afterwards."""
+def remove_tree(root: Root, rel: RelPath, measured: Measured | None = None) -> None:
+    """Remove a file, a link or a whole folder, following no link; durable afterwards.
 
-    def below(fd: int, name: str) -> None:
+    With `measured` only what was measured goes, each entry looked at once more just before: what
+    came or changed since then stays, with the folders above it, and is `SourceChanged`.
+    """
+
+    def below(fd: int, name: str, inner: str) -> None:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        if measured is not None and measured.stamps.get(inner) != Stamp.of(found):
+            raise SourceChanged(where=printable(f"{rel.posix}/{inner}" if inner else rel.posix))
         if not stat.S_ISDIR(found.st_mode):
             os.unlink(name, dir_fd=fd)
             return
         opened = os.open(name, _FOLDER, dir_fd=fd)
         try:
+            if found.st_mode & 0o300 != 0o300:
+                # A folder that was read-only to its owner would keep what lies in it.
+                with contextlib.suppress(PermissionError):
+                    os.fchmod(opened, 0o700)
             for each in os.listdir(opened):
-                below(opened, each)
+                below(opened, each, f"{inner}/{each}" if inner else each)
         finally:
-            os.close(opened)
+            platform.close(opened)
         os.rmdir(name, dir_fd=fd)
 
     with root.parent(rel) as (fd, name), named(rel):
-        below(fd, name)
+        below(fd, name, "")
         platform.sync_folder(fd)

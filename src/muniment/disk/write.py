@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from muniment.digest import Digest, sha256_stream
 from muniment.disk import platform
-from muniment.disk.errors import ReadbackFailed, named
+from muniment.disk.errors import Overtaken, ReadbackFailed, named
 from muniment.disk.root import Root, open_regular
 from muniment.message import say
 from muniment.path import RelPath, printable
@@ -20,6 +23,9 @@ CHUNK = 1 << 20
 
 FORGET_BEYOND = 1 << 20
 """A file of more bytes than this leaves the page cache before it is read back (spec 0, disk)."""
+
+_ATTEMPTS = 100
+"""How often a name may come and go under a replacing write before it gives up."""
 
 SCRATCH_PREFIX = ".muniment-"
 SCRATCH_SUFFIX = ".tmp"
@@ -68,7 +74,8 @@ def write_verified(
 
     At every instant the name holds the whole old content, the whole new one, or (when it was
     new) nothing.  Raises `AlreadyThere` when it is taken and `replace` is not set, `NoSpace`,
-    `ReadbackFailed` and the other errors of `disk`; then the old content still stands.
+    `ReadbackFailed` and the other errors of `disk`; then things are as they were before, save on
+    a file system that can not exchange names, where what was replaced is gone with the rename.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place, Root.open(place) as root:
@@ -78,22 +85,100 @@ def write_verified(
     chunks = [content] if isinstance(content, bytes) else content
     with root.parent(rel) as (fd, name):
         scratch = scratch_name()
+        placed, inode = _Placed.NOT, 0
         try:
             with named(rel):
-                written = _write_new(fd, scratch, chunks, mode)
-                if replace:
-                    os.rename(scratch, name, src_dir_fd=fd, dst_dir_fd=fd)
-                else:
-                    platform.rename_exclusive(fd, scratch, fd, name)
+                written, inode = _write_new(fd, scratch, chunks, mode)
+                placed = _place(fd, scratch, name, replace=replace)
+                if placed is _Placed.SWAPPED and _is_folder(fd, scratch):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
                 platform.sync_folder(fd)
+            found = read_back(root, rel, written, inode)
         except BaseException:
+            # The act's own error matters more than one of the undoing.
+            with contextlib.suppress(OSError):
+                _undo(fd, scratch, name, placed, inode)
+            raise
+        if placed is _Placed.SWAPPED:
+            # What was replaced; should it stay, then only as a leftover that `doctor` knows.
             with contextlib.suppress(OSError):
                 os.unlink(scratch, dir_fd=fd)
-            raise
-    return read_back(root, rel, written)
+    return found
 
 
-def _write_new(fd: int, name: str, chunks: Iterable[bytes], mode: int) -> Written:
+class _Placed(Enum):
+    """How the new file came to its name, which says how it can be taken back."""
+
+    NOT = "not"
+    NEW = "new"
+    SWAPPED = "swapped"
+    OVER = "over"
+
+
+def _place(fd: int, scratch: str, name: str, *, replace: bool) -> _Placed:
+    for _ in range(_ATTEMPTS):
+        if not (replace and _is_there(fd, name)):
+            try:
+                platform.rename_exclusive(fd, scratch, fd, name)
+            except FileExistsError:
+                if not replace:
+                    raise
+            else:
+                return _Placed.NEW
+        try:
+            if not platform.rename_swap(fd, scratch, fd, name):
+                os.rename(scratch, name, src_dir_fd=fd, dst_dir_fd=fd)
+                return _Placed.OVER
+        except FileNotFoundError:
+            # It went away in between; if it was the scratch file that did, this ends here.
+            os.stat(scratch, dir_fd=fd, follow_symlinks=False)
+        else:
+            return _Placed.SWAPPED
+    raise FileExistsError(errno.EEXIST, "it comes and goes", name)
+
+
+def _is_there(fd: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _is_folder(fd: int, name: str) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+
+
+def _undo(fd: int, scratch: str, name: str, placed: _Placed, inode: int) -> None:
+    """After a failure: what stood at the name before stands there again, unless another writer
+    has put its own content there meanwhile."""
+
+    def exchange() -> None:
+        if placed is _Placed.SWAPPED:
+            platform.rename_swap(fd, scratch, fd, name)
+        else:
+            platform.rename_exclusive(fd, name, fd, scratch)
+
+    ours = placed in (_Placed.NEW, _Placed.SWAPPED) and _inode(fd, name) == inode
+    if ours:
+        exchange()
+        if _inode(fd, scratch) != inode:
+            # It was replaced just between the look and the exchange, and goes back to its name.
+            if placed is _Placed.SWAPPED:
+                exchange()
+            else:
+                platform.rename_exclusive(fd, scratch, fd, name)
+                return
+    os.unlink(scratch, dir_fd=fd)
+    if ours:
+        platform.sync_folder(fd)
+
+
+def _inode(fd: int, name: str) -> int:
+    return os.stat(name, dir_fd=fd, follow_symlinks=False).st_ino
+
+
+def _write_new(fd: int, name: str, chunks: Iterable[bytes], mode: int) -> tuple[Written, int]:
     opened = open_regular(fd, name, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         state, size = hashlib.sha256(), 0
@@ -105,9 +190,10 @@ def _write_new(fd: int, name: str, chunks: Iterable[bytes], mode: int) -> Writte
         platform.sync_data(opened)
         if size > FORGET_BEYOND:
             platform.forget_cache(opened)
+        inode = os.fstat(opened).st_ino
     finally:
-        os.close(opened)
-    return Written(Digest(state.hexdigest()), size)
+        platform.close(opened)
+    return Written(Digest(state.hexdigest()), size), inode
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -117,14 +203,19 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def read_back(root: Root, rel: RelPath, expected: Written) -> Written:
-    """Open a file by its path from the root, hash it again and compare."""
+def read_back(root: Root, rel: RelPath, expected: Written, inode: int | None = None) -> Written:
+    """Open a file by its path from the root, hash it again and compare.
+
+    With `inode` a file that is not the one we wrote is `Overtaken`, whatever it holds.
+    """
     fd = root.open_file(rel)
     try:
         with named(rel):
+            if inode is not None and os.fstat(fd).st_ino != inode:
+                raise Overtaken(where=printable(rel.posix))
             digest, size = sha256_stream(chunks_of(fd))
     finally:
-        os.close(fd)
+        platform.close(fd)
     found = Written(digest, size)
     if found != expected:
         raise ReadbackFailed(

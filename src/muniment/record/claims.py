@@ -6,18 +6,20 @@ restore a path, anything above it, or anything below it (spec 0, claims).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import Clock, instant, read_instant
+from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_verified
 from muniment.evidence import spell, unspell
-from muniment.ids import Entropy, new_ulid
+from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.message import say
-from muniment.path import BadPath, RelPath
+from muniment.path import BadPath, RelPath, printable
 from muniment.record.errors import Claimed, StateDamaged
 
 
@@ -76,8 +78,12 @@ class Claims:
         if not self._root.exists(self._folder):
             return []
         now = self._clock()
-        names = [name for name in self._root.names(self._folder) if not is_scratch(name)]
-        claims = [self._read(self._folder / name) for name in names]
+        claims: list[Claim] = []
+        for name in self._root.names(self._folder):
+            # A claim may be ended by its owner while we look.
+            with contextlib.suppress(NotThere):
+                if not is_scratch(name):
+                    claims.append(self._read(self._folder / name))
         return [claim for claim in claims if claim.until is None or claim.until > now]
 
     def against(self, path: RelPath, owner: str = "") -> Claim | None:
@@ -89,17 +95,21 @@ class Claims:
         claim = self.against(path, owner)
         if claim is not None:
             raise Claimed(
-                where=path.posix, owner=claim.owner, why=say("it claims {path}", path=claim.path.posix)
+                where=printable(path.posix),
+                owner=printable(claim.owner),
+                why=say("it claims {path}", path=printable(str(claim.path))),
             )
 
     def _read(self, rel: RelPath) -> Claim:
         try:
             value = read_json(self._root.read(rel, limit=1 << 16))
-            if not isinstance(value, Mapping) or value["v"] != 1 or rel.name != f"{value['claim_id']}.json":
-                raise ValueError("another version or another name")
+            if not isinstance(value, Mapping) or value["v"] != 1 or not is_ulid(value["claim_id"]):
+                raise ValueError("it is of another version, or its id is none")
+            if rel.name != f"{value['claim_id']}.json":
+                raise ValueError("its id is not the one in its name")
             until = read_instant(value["until"]) if value["until"] is not None else None
-            if not isinstance(value["owner"], str):
-                raise ValueError("its owner is no text")
+            if not isinstance(value["owner"], str) or not isinstance(value["path"], str):
+                raise ValueError("its owner or path is no text")
             return Claim(value["claim_id"], RelPath.parse(unspell(value["path"])), value["owner"], until)
         except (NotJson, BadPath, KeyError, TypeError, ValueError) as error:
-            raise StateDamaged(where=rel.posix, why=say("{finding}", finding=error)) from error
+            raise StateDamaged(where=printable(rel.posix), why=say("{finding}", finding=error)) from error

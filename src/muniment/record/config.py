@@ -8,8 +8,9 @@ from typing import Any
 
 from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
+from muniment.errors import MunimentError
 from muniment.message import say
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.settings import BadSetting, Layer, Setting, flatten
 
 
@@ -20,8 +21,12 @@ def read_layer(root: Root, rel: RelPath, declared: Sequence[Setting[Any]]) -> La
         data = root.read(rel, limit=1 << 20)
     except NotThere:
         return Layer(origin, {})
+    except MunimentError as error:
+        why = error.why or error.message
+        raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
     try:
         table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSetting(name=rel.name, where=origin, why=say("{finding}", finding=error)) from error
+    except (ValueError, RecursionError) as error:
+        why = say("{finding}", finding=printable(str(error)))
+        raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
     return Layer(origin, flatten(table, declared))

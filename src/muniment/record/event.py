@@ -15,7 +15,7 @@ FIRST = "0" * 64
 """What stands as `prev` where nothing comes before."""
 
 LINE_LIMIT = 1 << 20
-"""Bytes of one line at the most; what is larger belongs into an evidence table."""
+"""Bytes of one line with its newline at the most; what is larger belongs into an evidence table."""
 
 _MEMBERS = frozenset(
     {"v", "event_id", "at", "actor", "kind", "subject", "context", "evidence", "prev", "sha256"}
@@ -99,18 +99,27 @@ class Event:
 
     def line(self) -> bytes:
         """The line of the ledger, with its newline."""
-        return canonical(self.to_json()) + b"\n"
+        return _with_seal(canonical(self._unsealed()), self.sha256) + b"\n"
 
 
-def seal(draft: Draft, *, event_id: str, at: str, actor: str, context: Context, prev: str) -> Event:
-    """Give a draft its place in the chain."""
-    open_event = Event(
-        event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev, ""
-    )
-    digest = sha256(canonical(open_event._unsealed())).hex
-    return Event(
-        event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev, digest
-    )
+def _with_seal(unsealed: bytes, digest: str) -> bytes:
+    """The canonical bytes of a record from those without `sha256`, which are written only once.
+
+    By the order of names, `sha256` stands right before `subject`, the last member but `v`; inside
+    a text, the quotes sought here would be escaped.
+    """
+    at = unsealed.rindex(b',"subject":"')
+    return b'%b,"sha256":"%b"%b' % (unsealed[:at], digest.encode(), unsealed[at:])
+
+
+def seal(
+    draft: Draft, *, event_id: str, at: str, actor: str, context: Context, prev: str
+) -> tuple[Event, bytes]:
+    """Give a draft its place in the chain: the event, and its line with newline."""
+    members = (event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev)
+    unsealed = canonical(Event(*members, "")._unsealed())
+    digest = sha256(unsealed).hex
+    return Event(*members, digest), _with_seal(unsealed, digest) + b"\n"
 
 
 def read_line(line: bytes) -> Event:
@@ -118,6 +127,8 @@ def read_line(line: bytes) -> Event:
 
     The bytes must be the canonical ones: a record has one spelling.
     """
+    if len(line) >= LINE_LIMIT:
+        raise BadRecord("it is longer than a record may be")
     if b"\0" in line:
         raise BadRecord("it holds NUL bytes")
     try:
@@ -127,7 +138,7 @@ def read_line(line: bytes) -> Event:
     if not isinstance(value, dict) or set(value) != _MEMBERS:
         raise BadRecord("it has not the members of a record")
     if value["v"] != VERSION or isinstance(value["v"], bool):
-        raise BadRecord(f"its version is {value['v']!r}")
+        raise BadRecord("it is of another version")
     texts = ("event_id", "at", "actor", "kind", "subject", "prev", "sha256")
     if not all(isinstance(value[name], str) for name in texts) or not is_ulid(value["event_id"]):
         raise BadRecord("a member has another type")
@@ -135,9 +146,10 @@ def read_line(line: bytes) -> Event:
         raise BadRecord("context or evidence is no object")
     event = Event(**{name: value[name] for name in (*texts, "context", "evidence")})
     try:
-        if canonical(event.to_json()) != line:
+        unsealed = canonical(event._unsealed())
+        if _with_seal(unsealed, event.sha256) != line:
             raise BadRecord("it is not written in the canonical form")
-        if sha256(canonical(event._unsealed())).hex != event.sha256:
+        if sha256(unsealed).hex != event.sha256:
             raise BadRecord("its hash does not fit")
     except NotJson as error:
         raise BadRecord(f"it has no canonical form: {error}") from error

@@ -11,24 +11,26 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muniment.canonical import Json
 from muniment.clock import Clock, instant
-from muniment.digest import sha256
+from muniment.digest import sha256_stream
 from muniment.disk import platform
-from muniment.disk.errors import ReadbackFailed, named
+from muniment.disk.errors import NotThere, ReadbackFailed, named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
-from muniment.ids import Entropy, new_ulid
+from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.message import say
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
+from muniment.record.damage import REPAIRED, Finding, Place, begins_after_damage, named_by, naming
 from muniment.record.errors import EventTooLarge, NotInLedger
 from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, Event, read_line, seal
 from muniment.record.segments import (
     SEGMENT_BYTES,
     Tail,
+    chunks_from,
     lines_of,
     read_range,
     read_tail,
@@ -50,15 +52,41 @@ class Placed:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far the ledger reaches: its segments, the bytes of the last one that no later append
+    takes away, and why what follows them, if anything, is no record."""
+
+    segments: tuple[int, ...] = ()
+    end: int = 0
+    torn: str = ""
+
+    def end_of(self, number: int) -> int | None:
+        """Where to stop reading a segment; None: at its end."""
+        return self.end if self.segments and number == self.segments[-1] else None
+
+
 @dataclass(slots=True)
 class _End:
-    """Where the next line goes: segment, its size, the hash it continues, and the events that
-    must come before anything else."""
+    """Where the next line goes: segment, its size, the hash it continues, the ends set aside that
+    no record names yet, and the damage because of which a new chain begins."""
 
     segment: int
     size: int
     prev: str
-    first: list[Draft]
+    waiting: list[Draft]
+    damage: list[Finding] = field(default_factory=list)
+
+    @property
+    def first(self) -> list[Draft]:
+        """The events that must come before anything else."""
+        return [naming(self.damage), *self.waiting] if self.damage else self.waiting
+
+    def after(self, findings: Iterable[Finding]) -> _End:
+        """The same end with more damage to name: in a new segment, in a new chain."""
+        known = {finding.place for finding in self.damage}
+        damage = [*self.damage, *(finding for finding in findings if finding.place not in known)]
+        return _End(self.segment + (self.size > 0), 0, FIRST, self.waiting, damage)
 
 
 class Ledger:
@@ -98,22 +126,55 @@ class Ledger:
         self.root.make_folders(self.folder, 0o700)
         with locked(self.root, self.folder / LOCK):
             end = self._end()
-            events = self._seal(end, [*end.first, *drafts])
-            blob = b"".join(event.line() for event in events)
-            if end.size and end.size + len(blob) > self._segment_bytes:
-                end.segment, end.size = end.segment + 1, 0
-            self._write(end, blob)
-            if end.first:
-                self._torn_files_are_named()
+            events, blob = self._place(end, drafts)
         self._read_again(end, blob)
-        return events[len(end.first) :]
+        return events[-len(drafts) :]
 
-    def _seal(self, end: _End, drafts: Iterable[Draft]) -> list[Event]:
+    def name_damage(self, findings: Sequence[Finding]) -> Event | None:
+        """Begin a new segment that names damage found by a whole reading; None when all of it is
+        named already."""
+        if not findings:
+            return None
+        self.root.make_folders(self.folder, 0o700)
+        with locked(self.root, self.folder / LOCK):
+            known = self._named_already()
+            unnamed = [finding for finding in findings if finding.place not in known]
+            if not unnamed:
+                return None
+            end = self._end().after(unnamed)
+            events, blob = self._place(end, [])
+        self._read_again(end, blob)
+        return events[0]
+
+    def _named_already(self) -> set[Place]:
+        """The places named by the first record of some segment."""
+        known: set[Place] = set()
+        for number in segment_numbers(self.root, self.folder):
+            for line in lines_of(self.root, self.folder / segment_name(number)):
+                with contextlib.suppress(BadRecord):
+                    event = read_line(line.data)
+                    if begins_after_damage(event):
+                        known.update(named_by(event))
+                break
+        return known
+
+    def _place(self, end: _End, drafts: Sequence[Draft]) -> tuple[list[Event], bytes]:
+        """Write drafts, and what must come before them, at the end."""
+        events, lines = self._seal(end.prev, [*end.first, *drafts])
+        blob = b"".join(lines)
+        if end.size and end.size + len(blob) > self._segment_bytes:
+            end.segment, end.size = end.segment + 1, 0
+        self._write(end, blob)
+        if end.waiting:
+            self._torn_files_are_named()
+        return events, blob
+
+    def _seal(self, prev: str, drafts: Iterable[Draft]) -> tuple[list[Event], list[bytes]]:
         events: list[Event] = []
-        prev = end.prev
+        lines: list[bytes] = []
         for draft in drafts:
             now = self._clock()
-            event = seal(
+            event, line = seal(
                 draft,
                 event_id=new_ulid(now, self._entropy),
                 at=instant(now),
@@ -121,55 +182,61 @@ class Ledger:
                 context=self._context,
                 prev=prev,
             )
-            size = len(event.line())
-            if size > LINE_LIMIT:
-                raise EventTooLarge(size=size, limit=LINE_LIMIT, where=draft.kind)
+            if len(line) > LINE_LIMIT:
+                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
             events.append(event)
+            lines.append(line)
             prev = event.sha256
-        return events
+        return events, lines
 
     def _end(self) -> _End:
         """Read the tail and, under the lock, set aside what a crash left there."""
         numbers = segment_numbers(self.root, self.folder)
-        pending = self._pending_torn()
+        waiting = self._waiting()
         if not numbers:
-            return _End(1, 0, FIRST, pending)
+            return _End(1, 0, FIRST, waiting)
         number = numbers[-1]
         tail = self._tail(number)
-        if tail.rest or (tail.last is not None and _fault(tail.last)):
-            pending.append(self._set_aside(number, tail))
+        kept, _ = _whole_end(tail)
+        if kept < tail.size:
+            waiting.append(self._set_aside(number, kept))
             tail = self._tail(number)
-        if tail.last is None:
+        if not tail.lines:
             # An empty segment: a crash came between making it and writing to it.
-            return self._end_of_older(number, numbers[:-1], pending)
-        fault = _broken_end(tail)
-        if fault:
-            return _End(number + 1, 0, FIRST, [_damage(number, fault), *pending])
-        return _End(number, tail.size, read_line(tail.last).sha256, pending)
+            return self._end_of_older(number, numbers[:-1], waiting)
+        prev, fault = _judge(segment_name(number), tail)
+        if fault is not None:
+            return _End(number + 1, 0, FIRST, waiting, [fault])
+        return _End(number, tail.size, prev, waiting)
 
-    def _end_of_older(self, empty: int, older: list[int], pending: list[Draft]) -> _End:
+    def _end_of_older(self, empty: int, older: list[int], waiting: list[Draft]) -> _End:
         """The chain goes on from the segment before an empty one."""
         if not older:
-            return _End(empty, 0, FIRST, pending)
+            return _End(empty, 0, FIRST, waiting)
+        name = segment_name(older[-1])
         tail = self._tail(older[-1])
         # It was whole when its successor was made, so a fault there is damage, not a torn write.
-        fault = "its end is torn, though a segment follows" if tail.rest else _broken_end(tail)
-        if tail.last is None or fault:
-            return _End(empty, 0, FIRST, [_damage(older[-1], fault or "it is empty"), *pending])
-        return _End(empty, 0, read_line(tail.last).sha256, pending)
+        if tail.torn:
+            fault: Finding | None = Finding(name, 0, tail.rest_offset, "the line has no end")
+        elif not tail.lines:
+            fault = Finding(name, 0, 0, "it is empty, though a segment follows")
+        else:
+            prev, fault = _judge(name, tail)
+        if fault is not None:
+            return _End(empty, 0, FIRST, waiting, [fault])
+        return _End(empty, 0, prev, waiting)
 
     def _tail(self, number: int) -> Tail:
         return read_tail(self.root, self.folder / segment_name(number))
 
-    def _set_aside(self, number: int, tail: Tail) -> Draft:
+    def _set_aside(self, number: int, keep: int) -> Draft:
         """Move the torn end into `torn/` and cut the segment back to its last whole line."""
-        keep = tail.size - len(tail.rest) if tail.rest else tail.last_offset
-        torn = tail.rest or (tail.last or b"") + b"\n"
+        rel = self.folder / segment_name(number)
         name = new_ulid(self._clock(), self._entropy)
         folder = self.folder / TORN
         self.root.make_folders(folder, 0o700)
+        torn = chunks_from(self.root, rel, keep)
         write_verified(self.root, folder / (name + _PENDING), torn, mode=0o600)
-        rel = self.folder / segment_name(number)
         fd = self.root.open_file(rel, os.O_WRONLY)
         try:
             with named(rel):
@@ -177,30 +244,39 @@ class Ledger:
                 platform.sync_data(fd)
         finally:
             os.close(fd)
-        return _repaired(name, torn)
+        return self._repaired(name)
 
-    def _pending_torn(self) -> list[Draft]:
+    def _waiting(self) -> list[Draft]:
         """Ends set aside by a process that was killed before it could say so."""
+        return [self._repaired(name) for name in self.waiting()]
+
+    def waiting(self) -> list[str]:
+        """The ends set aside that no record names yet."""
         folder = self.folder / TORN
         if not self.root.exists(folder):
             return []
-        waiting = [name for name in self.root.names(folder) if name.endswith(_PENDING)]
-        return [_repaired(name.removesuffix(_PENDING), self.root.read(folder / name)) for name in waiting]
+        names = (name.removesuffix(_PENDING) for name in self.root.names(folder) if name.endswith(_PENDING))
+        return [name for name in names if is_ulid(name)]
+
+    def _repaired(self, name: str) -> Draft:
+        digest, size = sha256_stream(chunks_from(self.root, self.folder / TORN / (name + _PENDING)))
+        evidence: dict[str, Json] = {"torn": f"{TORN}/{name}", "bytes": size, "sha256": digest.hex}
+        return Draft(REPAIRED, "ledger", evidence)
 
     def _torn_files_are_named(self) -> None:
         folder = self.folder / TORN
-        if not self.root.exists(folder):
-            return
+        waiting = self.waiting()
         with self.root.folder(folder) as fd, named(folder):
-            for name in os.listdir(fd):
-                if name.endswith(_PENDING):
-                    os.rename(name, name.removesuffix(_PENDING), src_dir_fd=fd, dst_dir_fd=fd)
+            for name in waiting:
+                os.rename(name + _PENDING, name, src_dir_fd=fd, dst_dir_fd=fd)
             platform.sync_folder(fd)
 
     def _write(self, end: _End, blob: bytes) -> None:
         """One `write(2)`; if it or the sync fails, cut back to where the segment ended before."""
         rel = self.folder / segment_name(end.segment)
         flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT if end.size == 0 else 0)
+        if end.size == 0:
+            self._sync(end.segment - 1)
         fd = self.root.open_file(rel, flags, 0o600)
         try:
             if end.size == 0:
@@ -218,10 +294,38 @@ class Ledger:
         finally:
             os.close(fd)
 
+    def _sync(self, number: int) -> None:
+        """Make a segment durable: a writer killed before its own sync leaves the end of it to us,
+        and no later segment may outlive it."""
+        rel = self.folder / segment_name(number)
+        try:
+            fd = self.root.open_file(rel)
+        except NotThere:
+            return
+        try:
+            with named(rel):
+                platform.sync_data(fd)
+        finally:
+            os.close(fd)
+
     def _read_again(self, end: _End, blob: bytes) -> None:
         rel = self.folder / segment_name(end.segment)
         if read_range(self.root, rel, end.size, len(blob)) != blob:
             raise ReadbackFailed(where=rel.posix, why=say("the event is not there as it was written"))
+
+    def extent(self) -> Extent:
+        """How far the ledger reaches at this moment; it is durable so far.
+
+        Writers are kept out only while the end is looked at.  What lies within an extent is
+        never changed or taken away by later appends.
+        """
+        if not segment_numbers(self.root, self.folder):
+            return Extent()
+        with locked(self.root, self.folder / LOCK, shared=True):
+            numbers = segment_numbers(self.root, self.folder)
+            end, torn = _whole_end(self._tail(numbers[-1]))
+            self._sync(numbers[-1])
+        return Extent(tuple(numbers), end, torn)
 
     def read(self, start: tuple[int, int] = (1, 0), *, containing: bytes = b"") -> Iterator[Placed]:
         """Every event that can be read, in order, from a segment and offset on.
@@ -233,10 +337,10 @@ class Ledger:
             if number < start[0]:
                 continue
             begin = start[1] if number == start[0] else 0
-            for offset, line in lines_of(self.root, self.folder / segment_name(number), start=begin):
-                if line.endswith(b"\n") and containing in line:
+            for line in lines_of(self.root, self.folder / segment_name(number), start=begin):
+                if line.ended and containing in line.data:
                     with contextlib.suppress(BadRecord):
-                        yield Placed(read_line(line[:-1]), number, offset)
+                        yield Placed(read_line(line.data), number, line.offset)
 
     def events(self, *, containing: bytes = b"") -> Iterator[Event]:
         """Every event that can be read, in order."""
@@ -246,53 +350,57 @@ class Ledger:
         """The newest events, oldest of them first; no more is read than they need."""
         found: list[Event] = []
         for number in reversed(segment_numbers(self.root, self.folder)):
-            here: list[Event] = []
-            for line in read_tail(self.root, self.folder / segment_name(number), count - len(found)).lines:
-                with contextlib.suppress(BadRecord):
-                    here.append(read_line(line))
-            found = here + found
             if len(found) >= count:
                 break
+            found = self._last_of(number, count - len(found)) + found
         return found
+
+    def _last_of(self, number: int, count: int) -> list[Event]:
+        """The newest events of a segment; bad lines among them do not count."""
+        lines = count
+        while True:
+            tail = read_tail(self.root, self.folder / segment_name(number), lines)
+            found: list[Event] = []
+            for line in tail.lines:
+                with contextlib.suppress(BadRecord):
+                    found.append(read_line(line.data))
+            if len(found) >= count or len(tail.lines) < lines:
+                return found[-count:]
+            lines *= 2
 
     def find(self, event_id: str) -> Event:
         """The event of an id."""
-        for event in self.events(containing=event_id.encode()):
-            if event.event_id == event_id:
-                return event
-        raise NotInLedger(where=event_id)
+        if is_ulid(event_id):
+            for event in self.events(containing=event_id.encode()):
+                if event.event_id == event_id:
+                    return event
+        raise NotInLedger(where=printable(event_id))
 
 
-def _fault(line: bytes) -> str:
-    try:
-        read_line(line)
-    except BadRecord as error:
-        return str(error)
-    return ""
+def _whole_end(tail: Tail) -> tuple[int, str]:
+    """Where the torn end of a segment begins, and why it is torn; its size when it is not."""
+    if tail.torn:
+        return tail.rest_offset, "the line has no end"
+    if tail.lines:
+        last = tail.lines[-1]
+        try:
+            read_line(last.data)
+        except BadRecord as error:
+            return last.offset, str(error)
+    return tail.size, ""
 
 
-def _broken_end(tail: Tail) -> str:
-    """Why a segment can not be continued: its last line, or the one before it, is bad."""
-    if tail.last is None:
-        return ""
-    try:
-        last = read_line(tail.last)
-    except BadRecord as error:
-        return f"a record before a torn one: {error}"
-    if tail.before_last is None:
-        return ""
-    try:
-        before = read_line(tail.before_last)
-    except BadRecord as error:
-        return f"the record before the last: {error}"
-    return "" if before.sha256 == last.prev else "the last record does not continue the one before"
-
-
-def _repaired(name: str, torn: bytes) -> Draft:
-    evidence: dict[str, Json] = {"torn": f"torn/{name}", "bytes": len(torn), "sha256": sha256(torn).hex}
-    return Draft("ledger.repaired", "ledger", evidence)
-
-
-def _damage(segment: int, finding: str) -> Draft:
-    evidence: dict[str, Json] = {"segment": segment_name(segment), "finding": finding}
-    return Draft("ledger.segment_after_damage", "ledger", evidence)
+def _judge(name: str, tail: Tail) -> tuple[str, Finding | None]:
+    """The hash that the next record continues, or why a segment can not be continued: its last
+    record, or the one before it, is bad."""
+    before: Event | None = None
+    prev = FIRST
+    for line in tail.lines:
+        try:
+            event = read_line(line.data)
+        except BadRecord as error:
+            return prev, Finding.at(name, 0, line.offset, error)
+        if before is not None and event.prev != before.sha256:
+            return prev, Finding(name, 0, line.offset, "it does not continue the record before")
+        before, prev = event, event.sha256
+    return prev, None

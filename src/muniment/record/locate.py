@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muniment.digest import Digest
+from muniment.disk.errors import DiskFault, NoPermission, NotThere, WrongKind
 from muniment.disk.root import Root
 from muniment.disk.tree import measure
 from muniment.errors import MunimentError
@@ -37,7 +38,7 @@ class Located:
     """A present place of what was asked for.
 
     `state` is `intact` when the bytes there were read and are those recorded, `changed` when
-    they are others, `missing` when nothing is there.
+    they are others, `missing` when nothing is there, `unreadable` when they could not be read.
     """
 
     path: RelPath
@@ -69,7 +70,7 @@ def _path(value: object) -> RelPath | None:
 
 def locate_path(ledger: Ledger, tables: EvidenceTables, root: Root, path: RelPath) -> list[Located]:
     """Where that which lay at a path lies now: each move of it, or of a folder around it, is followed."""
-    found: list[Located] = []
+    found: dict[tuple[RelPath, Digest], Move] = {}
     recorded = list(moves(ledger))
     for number, move in enumerate(recorded):
         if move.source is None or move.target is None or not path.within(move.source):
@@ -79,15 +80,14 @@ def locate_path(ledger: Ledger, tables: EvidenceTables, root: Root, path: RelPat
         row = next((row for row in table.rows if row.path == inner.posix), None)
         if row is None or (row.digest is None and inner.parts):
             continue
-        digest = row.digest or move.tree
         now = _follow(recorded[number + 1 :], move.target / inner)
-        found.append(Located(now, digest, move.event.event_id, move.event.subject, _state(root, now, digest)))
-    return found
+        found[now, row.digest or move.tree] = move
+    return _look(root, found)
 
 
 def locate_digest(ledger: Ledger, tables: EvidenceTables, root: Root, digest: Digest) -> list[Located]:
     """Where bytes of a digest (of a file, or of a whole tree) lie now, by what was recorded."""
-    found: dict[RelPath, Located] = {}
+    found: dict[tuple[RelPath, Digest], Move] = {}
     recorded = list(moves(ledger))
     holding: dict[Digest, tuple[str, ...]] = {}
     for number, move in enumerate(recorded):
@@ -97,9 +97,16 @@ def locate_digest(ledger: Ledger, tables: EvidenceTables, root: Root, digest: Di
             holding[move.tree] = _paths_of(tables, move.tree, digest)
         for inner in holding[move.tree]:
             now = _follow(recorded[number + 1 :], move.target / RelPath.parse(inner))
-            state = _state(root, now, digest)
-            found[now] = Located(now, digest, move.event.event_id, move.event.subject, state)
-    return list(found.values())
+            found[now, digest] = move
+    return _look(root, found)
+
+
+def _look(root: Root, found: dict[tuple[RelPath, Digest], Move]) -> list[Located]:
+    """Each place is read once, however many moves led there."""
+    return [
+        Located(path, digest, move.event.event_id, move.event.subject, _state(root, path, digest))
+        for (path, digest), move in found.items()
+    ]
 
 
 def present_place(recorded: Sequence[Move], path: RelPath, *, after: str) -> RelPath:
@@ -128,7 +135,14 @@ def _follow(later: Sequence[Move], path: RelPath) -> RelPath:
 def _state(root: Root, path: RelPath, digest: Digest) -> str:
     try:
         table = measure(root, path).table
-    except MunimentError as error:
-        return "missing" if error.code == "NOT_THERE" else "changed"
+    except NotThere:
+        return "missing"
+    except WrongKind:
+        # A file stands where a folder of the path was.
+        return "missing"
+    except (NoPermission, DiskFault):
+        return "unreadable"
+    except MunimentError:
+        return "changed"
     alone = table.rows[0].digest if len(table.rows) == 1 else None
     return "intact" if digest in (table.digest, alone) else "changed"

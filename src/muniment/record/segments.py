@@ -1,4 +1,7 @@
-"""Floor 1, `record`: the ledger's files: numbered segments of whole lines."""
+"""Floor 1, `record`: the ledger's files: numbered segments of whole lines.
+
+Whatever lies in a segment, no more than one line of the greatest length is in memory at a time.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,18 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from muniment.disk.errors import named
 from muniment.disk.root import Root
+from muniment.disk.write import chunks_of
 from muniment.path import RelPath
 from muniment.record.event import LINE_LIMIT
 
 SEGMENT_BYTES = 64 << 20
 """A segment that would grow beyond this is followed by the next one."""
 
-_NAME = re.compile(r"(\d{6})\.jsonl")
+_NAME = re.compile(r"[0-9]{6}\.jsonl")
 _BLOCK = 1 << 16
 
 
@@ -32,33 +37,45 @@ def segment_numbers(root: Root, folder: RelPath) -> list[int]:
     """The numbers of the segments there are, ascending."""
     if not root.exists(folder):
         return []
-    found = (_NAME.fullmatch(name) for name in root.names(folder))
-    return sorted(int(match.group(1)) for match in found if match)
+    return sorted(int(name[:6]) for name in root.names(folder) if _NAME.fullmatch(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a segment: where it begins, its bytes without newline, its whole length, and
+    whether a newline ends it.
+
+    Of a line longer than any record may be, only so much is kept as shows that.
+    """
+
+    offset: int
+    data: bytes
+    length: int
+    ended: bool
+
+    @property
+    def end(self) -> int:
+        """Where the next line begins."""
+        return self.offset + self.length
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a segment: its size, its last whole lines (without newline, oldest first), and
-    the bytes after the last newline."""
+    """The end of a segment: its size, its last whole lines (oldest first), and where the bytes
+    after the last newline begin."""
 
     size: int
-    lines: tuple[bytes, ...]
-    rest: bytes
+    lines: tuple[Line, ...]
+    rest_offset: int
 
     @property
-    def last(self) -> bytes | None:
-        """The last whole line."""
-        return self.lines[-1] if self.lines else None
+    def torn(self) -> bool:
+        """Whether bytes stand after the last newline."""
+        return self.rest_offset < self.size
 
-    @property
-    def before_last(self) -> bytes | None:
-        """The whole line before the last."""
-        return self.lines[-2] if len(self.lines) > 1 else None
-
-    @property
-    def last_offset(self) -> int:
-        """Where the last whole line begins."""
-        return self.size - len(self.rest) - (len(self.lines[-1]) + 1 if self.lines else 0)
+    def until(self, end: int) -> Tail:
+        """The tail as it would be if the segment ended with the line that ends there."""
+        return Tail(end, tuple(line for line in self.lines if line.end <= end), end)
 
 
 def read_tail(root: Root, rel: RelPath, count: int = 2) -> Tail:
@@ -67,23 +84,35 @@ def read_tail(root: Root, rel: RelPath, count: int = 2) -> Tail:
     try:
         with named(rel):
             size = os.fstat(fd).st_size
-            blocks: list[bytes] = []
-            start, newlines = size, 0
-            while start > 0 and newlines < count + 1:
-                step = min(_BLOCK, start)
-                start -= step
-                blocks.append(_read_exactly(fd, start, step))
-                newlines += blocks[-1].count(b"\n")
+            newlines = _newlines_backwards(fd, size)
+            end = next(newlines, -1) + 1
+            rest_offset = end
+            lines: list[Line] = []
+            while end > 0 and len(lines) < count:
+                start = next(newlines, -1) + 1
+                data = _read_exactly(fd, start, min(end - start - 1, LINE_LIMIT))
+                lines.append(Line(start, data, end - start, ended=True))
+                end = start
     finally:
         os.close(fd)
-    *lines, rest = b"".join(reversed(blocks)).split(b"\n")
-    if start > 0:
-        lines = lines[1:]
-    return Tail(size, tuple(lines[-count:]), rest)
+    return Tail(size, tuple(reversed(lines)), rest_offset)
+
+
+def _newlines_backwards(fd: int, size: int) -> Iterator[int]:
+    """Where newlines stand, from the end to the beginning."""
+    start = size
+    while start > 0:
+        step = min(_BLOCK, start)
+        start -= step
+        block = _read_exactly(fd, start, step)
+        at = block.rfind(b"\n")
+        while at >= 0:
+            yield start + at
+            at = block.rfind(b"\n", 0, at)
 
 
 def _read_exactly(fd: int, offset: int, count: int) -> bytes:
-    data = b""
+    data = os.pread(fd, count, offset)
     while len(data) < count:
         more = os.pread(fd, count - len(data), offset + len(data))
         if not more:
@@ -102,21 +131,59 @@ def read_range(root: Root, rel: RelPath, offset: int, count: int) -> bytes:
         os.close(fd)
 
 
-def lines_of(
-    root: Root, rel: RelPath, *, start: int = 0, end: int | None = None
-) -> Iterator[tuple[int, bytes]]:
-    """Each line of a segment with its offset, its newline included; memory stays flat.
+def chunks_from(root: Root, rel: RelPath, offset: int = 0) -> Iterator[bytes]:
+    """The bytes of a file from an offset on, in chunks."""
+    fd = root.open_file(rel)
+    try:
+        with named(rel):
+            os.lseek(fd, offset, os.SEEK_SET)
+            yield from chunks_of(fd)
+    finally:
+        os.close(fd)
 
-    The last one lacks its newline if the segment does.  A line longer than any record may be is
-    given in pieces of that length.
-    """
+
+def count_lines(root: Root, rel: RelPath, end: int | None = None) -> tuple[int, int]:
+    """How many lines a segment has up to `end`, and where the last of them begins."""
+    count, begin, offset, ended = 0, 0, 0, True
+    for chunk in chunks_from(root, rel):
+        piece = chunk if end is None else chunk[: end - offset]
+        if not piece:
+            break
+        here = piece.count(b"\n")
+        # The last line begins after the last newline but one; where a chunk holds fewer, earlier.
+        inner = piece.rfind(b"\n", 0, len(piece) - 1)
+        if ended:
+            begin = offset
+        if inner >= 0:
+            begin = offset + inner + 1
+        count, offset, ended = count + here, offset + len(piece), piece.endswith(b"\n")
+    return count + (not ended), begin
+
+
+def lines_of(root: Root, rel: RelPath, *, start: int = 0, end: int | None = None) -> Iterator[Line]:
+    """Each line of a segment from an offset on, and no byte at or beyond `end`."""
     fd = root.open_file(rel)
     with named(rel), os.fdopen(fd, "rb") as stream:
         stream.seek(start)
         offset = start
-        while end is None or offset < end:
-            line = stream.readline(LINE_LIMIT + 1 if end is None else min(LINE_LIMIT + 1, end - offset))
-            if not line:
-                return
-            yield offset, line
-            offset += len(line)
+        while line := _line(stream, offset, end):
+            yield line
+            offset = line.end
+
+
+def _line(stream: BinaryIO, offset: int, end: int | None) -> Line | None:
+    """The line that begins where the stream stands; what is too long of it is passed over."""
+    kept = piece = _piece(stream, offset, end)
+    length = len(piece)
+    while piece and not piece.endswith(b"\n"):
+        piece = _piece(stream, offset + length, end)
+        length += len(piece)
+    if not length:
+        return None
+    ended = piece.endswith(b"\n")
+    return Line(offset, kept.removesuffix(b"\n") if length == len(kept) else kept, length, ended)
+
+
+def _piece(stream: BinaryIO, offset: int, end: int | None) -> bytes:
+    most = LINE_LIMIT if end is None else min(LINE_LIMIT, end - offset)
+    return stream.readline(most) if most > 0 else b""

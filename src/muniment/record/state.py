@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muniment.canonical import NotJson, canonical, read_json
-from muniment.clock import Clock, instant
+from muniment.clock import Clock, instant, read_instant
 from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.journal import Journal
 from muniment.disk.locks import locked
@@ -110,7 +110,7 @@ def _identity(root: Root, clock: Clock, entropy: Entropy) -> Identity:
     with contextlib.suppress(AlreadyThere):
         write_verified(root, _IGNORE, b"*\n", mode=0o600)
     now = clock()
-    record = canonical({"root_id": new_ulid(now, entropy), "created": instant(now)}) + b"\n"
+    record = canonical({"v": 1, "root_id": new_ulid(now, entropy), "created": instant(now)}) + b"\n"
     # Should another process have been first, its identity is the workspace's.
     with contextlib.suppress(AlreadyThere):
         write_verified(root, _IDENTITY, record, mode=0o600)
@@ -122,8 +122,9 @@ def _read_identity(root: Root) -> Identity:
     try:
         value = read_json(data)
         root_id, created = value["root_id"], value["created"]
-        if not is_ulid(root_id) or not isinstance(created, str):
-            raise ValueError("root_id is no ULID, or created no text")
+        if value["v"] != 1 or not is_ulid(root_id):
+            raise ValueError("it is of another version, or its root_id is no ULID")
+        read_instant(created)
     except (NotJson, KeyError, TypeError, ValueError) as error:
         raise StateDamaged(where=_IDENTITY.posix, why=say("{finding}", finding=error)) from error
     return Identity(root_id, created)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 from muniment.digest import Digest, sha256
 from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.root import Root
-from muniment.disk.write import is_scratch, write_verified
+from muniment.disk.write import write_verified
 from muniment.evidence import Table
 from muniment.message import say
 from muniment.path import RelPath
@@ -55,5 +56,6 @@ class EvidenceTables:
         """The digests of all tables kept."""
         if self._root.exists(self._folder):
             for name in self._root.names(self._folder):
-                if not is_scratch(name):
+                # Other names, such as those of unfinished files, are no tables.
+                with contextlib.suppress(ValueError):
                     yield Digest(name)

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 
 from muniment.canonical import Json
 from muniment.ids import is_ulid
-from muniment.record.event import FIRST
+from muniment.message import say
+from muniment.path import printable
+from muniment.record.errors import LedgerDamaged
+from muniment.record.event import FIRST, BadRecord, read_line
 from muniment.record.ledger import Ledger
+from muniment.record.segments import Line, count_lines, lines_of, segment_name
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The ledger of one workspace as somebody saw it: so many events, the last of this hash.
+    """The ledger of one workspace as somebody saw it: so many lines, the last of this hash.
 
     Snapshots, packets and exports carry one; whoever holds it can tell later whether the
     ledger was cut or replaced.
@@ -64,8 +68,27 @@ WitnessSource = Callable[[], Iterable[Witness]]
 
 
 def bear_witness(ledger: Ledger, root_id: str) -> Witness:
-    """See the ledger as it is now."""
-    count, head, event_id, at = 0, FIRST, "", ""
-    for event in ledger.events():
-        count, head, event_id, at = count + 1, event.sha256, event.event_id, event.at
-    return Witness(root_id, count, head, event_id, at)
+    """See the ledger as it is now, as far as it is durable.
+
+    Lines are counted, not read, save the last: a bad one further up is for `verify` to name.
+    """
+    extent = ledger.extent()
+    count = 0
+    last: Line | None = None
+    for number in extent.segments:
+        rel, end = ledger.folder / segment_name(number), extent.end_of(number)
+        lines, begin = count_lines(ledger.root, rel, end)
+        if lines:
+            count += lines
+            last = next(lines_of(ledger.root, rel, start=begin, end=end))
+    if last is None:
+        return Witness(root_id, 0, FIRST, "", "")
+    try:
+        if not last.ended:
+            raise BadRecord("the line has no end")
+        event = read_line(last.data)
+    except BadRecord as error:
+        raise LedgerDamaged(
+            where=printable(str(ledger.folder)), why=say("{finding}", finding=error)
+        ) from error
+    return Witness(root_id, count, event.sha256, event.event_id, event.at)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from muniment.archive.accept import source_errors
 from muniment.archive.card import blocked_card, blocked_line, card_text, status_text
-from muniment.archive.check import check, entries, find_entry
-from muniment.archive.model import ARCHIVES, Checked, Receipt, Request, Standing, Track
-from muniment.archive.settings import CARD_PREFIX, FORMAT, MUTABLE
+from muniment.archive.content import read_requirement
+from muniment.archive.model import ARCHIVES, Receipt, Request, Track
+from muniment.archive.settings import FORMAT
 from muniment.canonical import Json
+from muniment.disk.root import Root, real_folder
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, Option, argument, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
-from muniment.faces.i18n.present import size
-from muniment.message import Message, say, say_count
+from muniment.message import say
+from muniment.path import RelPath
 
-_STANDINGS = {
-    Standing.INTACT: say("intact"),
-    Standing.EDITED: say("edited"),
-    Standing.CHANGED: say("changed"),
-    Standing.MISSING: say("missing"),
-    Standing.UNKNOWN: say("unknown"),
-}
+_ANSWER_LIMIT = 1 << 20
+
+
+def _ends_with_valued(word: str, valued: set[str]) -> bool:
+    """Whether letters behind one dash end with one whose value is the next word.
+
+    >>> [_ends_with_valued(word, {"-w"}) for word in ("-qw", "-q", "-wq", "-qw/home/w", "--w")]
+    [True, False, False, False, False]
+    """
+    if word[:1] != "-" or word[1:2] in ("", "-"):
+        return False
+    takes = next((at for at, letter in enumerate(word[1:], 1) if f"-{letter}" in valued), None)
+    return takes == len(word) - 1
 
 
 class ArchiveGroup(Group):
@@ -52,7 +59,7 @@ class ArchiveGroup(Group):
         for word in words:
             if word == "--":
                 return None
-            if word in valued:
+            if word in valued or _ends_with_valued(word, valued):
                 next(words, None)
             elif not word.startswith("-"):
                 return word
@@ -71,16 +78,38 @@ class ArchiveGroup(Group):
 @option("--kind", type=Word("plan", "file"), about=say("Insist on the track: the plan, or any other file."))
 @option("--name", "display_name", metavar="NAME", about=say("Show this name on the card."))
 @option("--format", "style", type=Word("status", "card"), about=say("Print a status line, or cards."))
+@option(
+    "--require",
+    "demands",
+    metavar="PATTERN=DEMAND",
+    multiple=True,
+    about=say("Refuse files of this pattern without this heading (# …) or JSON pointer (/…)."),
+)
+@option("--session", "key", metavar="KEY", about=say("The host's session key."))
+@option(
+    "--session-status",
+    "status_file",
+    metavar="FILE",
+    about=say("The host's raw answer to session_status, in a file; - reads standard input."),
+)
 @argument("paths", nargs=-1, required=True, about=say("Files or folders inside the workspace."))
 def keep(
-    call: Call, paths: tuple[str, ...], kind: str | None, display_name: str | None, style: str | None
+    call: Call,
+    paths: tuple[str, ...],
+    kind: str | None,
+    display_name: str | None,
+    style: str | None,
+    demands: tuple[str, ...],
+    key: str | None,
+    status_file: str | None,
 ) -> ExitCode | None:
     """Move deliverables into the archive and read them back."""
     if display_name is not None and len(paths) > 1:
         raise wrong(say("--name goes with one path only"), click.get_current_context())
     try:
         style = style or call.house.settings().get(FORMAT)
-        return _keep(call, paths, kind, display_name, style or "status")
+        call.house.use_session(key, _status_answer(call, status_file))
+        return _keep(call, paths, kind, display_name, style or "status", _required(demands))
     except MunimentError as error:
         if not call.options.json:
             call.terminal.print(blocked_card(error) if style == "card" else blocked_line(error))
@@ -88,7 +117,12 @@ def keep(
 
 
 def _keep(
-    call: Call, paths: Sequence[str], kind: str | None, display_name: str | None, style: str
+    call: Call,
+    paths: Sequence[str],
+    kind: str | None,
+    display_name: str | None,
+    style: str,
+    require: Mapping[str, tuple[str, ...]],
 ) -> ExitCode | None:
     house, terminal = call.house, call.terminal
     track = Track(kind) if kind else None
@@ -96,7 +130,7 @@ def _keep(
     base = here if Path(here).is_relative_to(house.root.path) else None
     with source_errors():
         requests = [Request(house.root.relative(path, base), track, display_name) for path in paths]
-    archive = house.archive()
+    archive = house.archive(require)
     with terminal.progress(say("reading")) as advance:
         if call.options.dry_run:
             accepted = archive.survey(requests, lambda files, read: advance(read))
@@ -106,14 +140,13 @@ def _keep(
                 lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
             )
             return None
-        prefix = house.settings().get(CARD_PREFIX) or house.root.path
-        card_root = f"{prefix}/{ARCHIVES}" if style == "card" else ARCHIVES
+        card_root = house.card_root() if style == "card" else ARCHIVES
         receipts = archive.keep(requests, card_root=card_root, progress=lambda files, read: advance(read))
     terminal.result({"receipts": [one.to_json() for one in receipts]}, lambda: _print(call, receipts, style))
     for receipt in receipts:
         terminal.note(
             say(
-                "moved {source} → {address}; verify: muniment archive verify {reference}",
+                "moved {source} → {address}; undo: muniment archive undo {reference}",
                 source=receipt.source.posix,
                 address=receipt.address.path.posix,
                 reference=receipt.reference,
@@ -124,6 +157,28 @@ def _keep(
     return None
 
 
+def _required(demands: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for demand in demands:
+        try:
+            pattern, wanted = read_requirement(demand)
+        except ValueError as error:
+            raise wrong(error.args[0], click.get_current_context()) from error
+        found[pattern] = (*found.get(pattern, ()), wanted)
+    return found
+
+
+def _status_answer(call: Call, file: str | None) -> bytes | None:
+    """The host's answer, bounded; it is the host's words, so nothing in it is believed unread."""
+    if file is None:
+        return None
+    if file == "-":
+        return call.terminal.streams.stdin.buffer.read(_ANSWER_LIMIT + 1)
+    path = Path(file)
+    with Root.open(real_folder(path.parent)) as root:
+        return root.read(RelPath.parse(path.name), limit=_ANSWER_LIMIT)
+
+
 def _print(call: Call, receipts: Sequence[Receipt], style: str) -> None:
     cards = [receipt.card for receipt in receipts]
     first = receipts[0]
@@ -132,53 +187,39 @@ def _print(call: Call, receipts: Sequence[Receipt], style: str) -> None:
     call.terminal.print(text)
 
 
-@command(examples=("muniment archive verify --all",))
-@option("--all", "everything", is_flag=True, about=say("Read every deliverable again."))
-@argument("references", nargs=-1, about=say("References (arc_…) or addresses; none: all of them."))
-def verify(call: Call, references: tuple[str, ...], everything: bool) -> ExitCode | None:
-    """Read deliverables again and compare them with their record."""
-    house = call.house
-    if everything and references:
-        raise wrong(say("--all goes with no reference"), click.get_current_context())
-    workspace = house.workspace
-    chosen = [find_entry(workspace, each) for each in references] or entries(workspace)
-    found = check(workspace, chosen, house.settings().get(MUTABLE))
-
-    def show() -> None:
-        if not found:
-            call.terminal.say(say("Nothing has been archived yet."))
-            return
-        columns = [say("state"), say("reference"), say("what")]
-        rows = [[_STANDINGS[one.standing], one.entry.reference, _what(one)] for one in found]
-        call.terminal.table(columns, rows)
-
-    call.terminal.result({"verified": [one.to_json() for one in found]}, show)
-    return None if all(one.standing.good for one in found) else ExitCode.NOT_VERIFIED
-
-
-def _what(one: Checked) -> Message:
-    if one.standing.good:
-        return say(
-            "{path}: {files}, {size}",
-            path=one.entry.path.posix,
-            files=say_count("{count} file", "{count} files", one.entry.count),
-            size=size(one.entry.size),
-        )
-    if one.standing is Standing.MISSING:
-        return say("{path} is not there", path=one.differs)
-    return say("{path}: {differs} is not what was recorded", path=one.entry.path.posix, differs=one.differs)
-
-
 ARCHIVE = ArchiveGroup(
+    more=(
+        say(
+            "A first word that is no command is a path to archive: `muniment archive report.md`. A file "
+            "that is named like a command is written with its folder: `./list`."
+        ),
+    ),
     table={
         "keep": Entry(
             "muniment.faces.cli.archive:keep",
-            say("Move files or folders into the archive; the verb may be left out."),
+            say("Move files or folders into the archive; the word may be left out."),
         ),
+        "list": Entry("muniment.faces.cli.archived:list_entries", say("List what was archived.")),
+        "show": Entry("muniment.faces.cli.archived:show", say("Show one deliverable and its card.")),
         "verify": Entry(
-            "muniment.faces.cli.archive:verify",
+            "muniment.faces.cli.archived:verify",
             say("Read deliverables again and compare them with their record."),
         ),
+        "undo": Entry(
+            "muniment.faces.cli.archived:undo_entry", say("Move a deliverable back where it came from.")
+        ),
+        "copy": Entry(
+            "muniment.faces.cli.archived:copy_entry", say("Copy a deliverable out of the archive.")
+        ),
+        "seal": Entry(
+            "muniment.faces.cli.archived:seal_entry", say("Record a deliverable as it is, for good.")
+        ),
+        "status": Entry("muniment.faces.cli.loose:status", say("Show what was made and is not archived.")),
+        "sweep": Entry("muniment.faces.cli.loose:sweep", say("Archive everything that is not archived.")),
+        "identity": Entry(
+            "muniment.faces.cli.loose:identity", say("Prove that the identity files were read.")
+        ),
+        "session": Entry("muniment.faces.cli.loose:session", say("Show the working session, or end it.")),
     },
     examples=("muniment archive report.md", "muniment archive verify --all"),
 )

@@ -22,7 +22,7 @@ from muniment.message import Message, say, say_count
 from muniment.path import RelPath
 from muniment.record.errors import NotInLedger
 from muniment.record.locate import locate_digest, locate_path
-from muniment.record.verify import Verdict
+from muniment.record.verify import Verdict, name_damage
 from muniment.record.verify import verify as verify_ledger
 from muniment.record.witness import Witness, bear_witness
 
@@ -73,6 +73,7 @@ def show(call: Call, event_id: str) -> None:
             "The chain of digests shows damage. That records were cut off the end is shown only by a witness "
             "that was kept elsewhere: an export has one."
         ),
+        say("Damage that is found is put on record in a new segment, once; with -n it is only shown."),
     )
 )
 @option(
@@ -82,14 +83,18 @@ def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
     """Read the whole ledger and check each record and each link."""
     workspace = call.house.workspace
     witnesses = [_witness(Path(file)) for file in files]
-    foreign = next((one for one in witnesses if one.root_id != workspace.identity.root_id), None)
-    if foreign is not None:
+    verdict = verify_ledger(workspace.ledger, witnesses, root_id=workspace.identity.root_id)
+    if verdict.foreign:
         raise wrong(
-            say("the witness is of another workspace: {root_id}", root_id=foreign.root_id),
+            say("the witness is of another workspace: {root_id}", root_id=verdict.foreign[0].root_id),
             click.get_current_context(),
         )
-    verdict = verify_ledger(workspace.ledger, witnesses)
+    named = None if call.options.dry_run else name_damage(workspace.ledger, verdict)
     call.terminal.result(_verdict(verdict), lambda: _show(call, verdict))
+    if named is not None:
+        call.terminal.note(
+            say("The damage is now on record: {event_id} begins a new segment.", event_id=named.event_id)
+        )
     return None if verdict.whole else ExitCode.NOT_VERIFIED
 
 
@@ -233,6 +238,7 @@ _STATES: dict[str, Message] = {
     "intact": say("intact"),
     "changed": say("changed"),
     "missing": say("missing"),
+    "unreadable": say("unreadable"),
 }
 
 

@@ -28,6 +28,12 @@ ROOT = Group(
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
+        "doctor": Entry(
+            "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
+        ),
+        "mcp": Entry(
+            "muniment.faces.cli.mcp:mcp", say("Serve the rooms as tools to an agent, over MCP."), extra="mcp"
+        ),
         "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
         "settings": Entry(
             "muniment.faces.cli.settings:settings",

@@ -1,0 +1,202 @@
+"""Floor 3½, `desk`: `doctor`: looks for what is wrong with a workspace, and mends what is safe to mend."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
+from muniment.canonical import Json
+from muniment.disk import platform
+from muniment.disk.errors import AlreadyThere, Locked, NotThere
+from muniment.disk.journal import Act
+from muniment.disk.tree import walk_stats
+from muniment.disk.write import is_scratch
+from muniment.errors import MunimentError
+from muniment.message import Message, say, say_count
+from muniment.path import RelPath, printable
+from muniment.record.state import FOLDER, Workspace
+from muniment.record.verify import verify
+
+
+class Level(StrEnum):
+    """How a finding is meant: all is well, it was mended, it is worth knowing, it is wrong."""
+
+    GOOD = "good"
+    MENDED = "mended"
+    WARNING = "warning"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one look at the workspace found."""
+
+    subject: str
+    level: Level
+    message: Message
+
+    def to_json(self) -> dict[str, Json]:
+        """The finding for programs."""
+        return {"subject": self.subject, "level": self.level.value, "message": str(self.message)}
+
+
+def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
+    """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
+    looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
+        _half_done,
+        _leftovers,
+        _empty_addresses,
+        _permissions,
+        _file_system,
+        _ledger,
+    )
+    return [finding for look in looks for finding in look(workspace, mend)]
+
+
+def _half_done(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    if not workspace.journal.names():
+        yield Finding("half-done acts", Level.GOOD, say("none"))
+        return
+    try:
+        with workspace.working(alone=True, wait=False):
+            for name in workspace.journal.names():
+                yield _end(workspace, name, mend)
+    except Locked:
+        yield Finding(
+            "half-done acts", Level.WARNING, say("another act is going on; look again when it has ended")
+        )
+
+
+def _end(workspace: Workspace, name: str, mend: bool) -> Finding:
+    """Each journal for itself: one that can not be ended keeps no other from it."""
+    subject = printable(name.removesuffix(".json"))
+    try:
+        act = workspace.journal.read(name)
+        if not workspace.journal.fits(act):
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} was begun in another workspace; it is left alone", **_named(act)),
+            )
+        if act.kind not in ACTS:
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} is nothing that can be ended here", **_named(act)),
+            )
+        if not mend:
+            return Finding(subject, Level.WARNING, say("{kind} of {begun} is half done", **_named(act)))
+        ending = recover(workspace, act)
+    except MunimentError as error:
+        return Finding(
+            subject,
+            Level.WRONG,
+            say("{what} {where}: {why}", what=error.message, where=error.where, why=error.why or ""),
+        )
+    if ending is Ending.FINISHED:
+        return Finding(subject, Level.MENDED, say("{kind} of {begun} was finished", **_named(act)))
+    return Finding(
+        subject,
+        Level.MENDED,
+        say("{kind} of {begun} was called off; its source is as it was", **_named(act)),
+    )
+
+
+def _named(act: Act) -> dict[str, object]:
+    return {"kind": printable(act.kind), "begun": printable(act.begun)}
+
+
+def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Unfinished files below `.muniment/`: nothing refers to them."""
+    left = [
+        FOLDER / RelPath.parse(inner)
+        for inner, found in walk_stats(workspace.root, FOLDER)
+        if inner and stat.S_ISREG(found.st_mode) and is_scratch(os.path.basename(inner))
+    ]
+    yield from _clear(workspace, "unfinished files", left, mend)
+
+
+def _empty_addresses(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Places in the archive that a killed call had claimed, and nothing came to."""
+    yield from _clear(workspace, "empty addresses", empty_addresses(workspace), mend)
+
+
+def _clear(workspace: Workspace, subject: str, left: list[RelPath], mend: bool) -> Iterator[Finding]:
+    """Remove files and empty folders, unless an act goes on: they may be its own."""
+    if not left:
+        yield Finding(subject, Level.GOOD, say("none"))
+    elif not mend:
+        yield Finding(subject, Level.WARNING, say_count("{count} is left", "{count} are left", len(left)))
+    else:
+        try:
+            with workspace.working(alone=True, wait=False):
+                for path in left:
+                    _remove(workspace, path)
+        except Locked:
+            yield Finding(
+                subject,
+                Level.WARNING,
+                say("another act is going on; look again when it has ended"),
+            )
+            return
+        yield Finding(
+            subject, Level.MENDED, say_count("{count} was removed", "{count} were removed", len(left))
+        )
+
+
+def _remove(workspace: Workspace, path: RelPath) -> None:
+    """What went away, or was filled, since it was listed is nothing to remove any more."""
+    with contextlib.suppress(NotThere, AlreadyThere):
+        if stat.S_ISDIR(workspace.root.stat(path).st_mode):
+            workspace.root.remove_folder(path)
+        else:
+            workspace.root.unlink(path)
+
+
+def _permissions(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    mode = stat.S_IMODE(workspace.root.stat(FOLDER).st_mode)
+    if mode & 0o077 == 0:
+        yield Finding(
+            "permissions", Level.GOOD, say("only the owner can look into {path}", path=FOLDER.posix)
+        )
+    elif mend:
+        with workspace.root.folder(FOLDER) as fd:
+            os.fchmod(fd, 0o700)
+        yield Finding("permissions", Level.MENDED, say("{path} was closed to others", path=FOLDER.posix))
+    else:
+        yield Finding("permissions", Level.WARNING, say("others can look into {path}", path=FOLDER.posix))
+
+
+def _file_system(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    mount = platform.mount_of(workspace.root.fd)
+    if mount is None or mount.fs_type in platform.LOCAL_FILE_SYSTEMS:
+        yield Finding("file system", Level.GOOD, say("{kind}", kind=mount.fs_type if mount else "local"))
+        return
+    yield Finding(
+        "file system",
+        Level.WARNING,
+        say(
+            "{kind} at {place} is shared or unknown: locks between machines can not be trusted there",
+            kind=printable(mount.fs_type),
+            place=printable(mount.mount_point),
+        ),
+    )
+
+
+def _ledger(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    verdict = verify(workspace.ledger)
+    if verdict.whole:
+        yield Finding(
+            "ledger", Level.GOOD, say_count("whole: {count} event", "whole: {count} events", verdict.events)
+        )
+        return
+    first = verdict.findings[0] if verdict.findings else None
+    where = f"{first.segment}:{first.line}" if first else ""
+    yield Finding(
+        "ledger", Level.WRONG, say("NOT whole: {where} {why}", where=where, why=first.why if first else "")
+    )
