@@ -60,7 +60,7 @@ def wait_for(ready: Callable[[], bool], what: str) -> None:
 def needed(path: Path) -> str:
     """A program of an environment beside ours; CI has it, elsewhere its absence skips and says so."""
     if not path.exists():
-        missing = f"{path} is missing: make {path.parent.parent} (CONTRIBUTING.md, test environments)"
+        missing = f"{path} is missing: make envs"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
