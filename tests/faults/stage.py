@@ -90,6 +90,22 @@ def _overlay(place: Path, dress: Dress) -> Iterator[None]:
         shutil.rmtree(layers)
 
 
+@contextmanager
+def _crowded(place: Path, dress: Dress, room: str) -> Iterator[None]:
+    """`to` is a tmpfs in which, beyond what is there already, so many pages or files find room."""
+    (place / "from").mkdir()
+    number, unit = int(room.split(" ")[0]), room.split(" ")[1]
+    with mounted("tmpfs", place / "to", "size=16m,nr_inodes=10000") as to:
+        dress(place)
+        found = os.statvfs(to)
+        size = (found.f_blocks - found.f_bfree) * found.f_bsize
+        options = f"size={size + number * found.f_bsize}" if unit == "pages" else "size=16m"
+        if unit == "files":
+            options += f",nr_inodes={found.f_files - found.f_ffree + number}"
+        mount("tmpfs", to, options, flags=MS_REMOUNT)
+        yield
+
+
 STAGES: dict[str, Callable[[Path, Dress], contextlib.AbstractContextManager[None]]] = {
     "one file system": _one,
     "onto tmpfs": _tmpfs,
@@ -99,10 +115,13 @@ STAGES: dict[str, Callable[[Path, Dress], contextlib.AbstractContextManager[None
 
 @contextmanager
 def staged(kind: str, place: Path, dress: Dress) -> Iterator[Path]:
-    """A fresh stage at `place`, dressed, and gone again afterwards."""
+    """A fresh stage at `place`, dressed, and gone again afterwards.
+
+    Besides those of `STAGES` there are `full tmpfs, N pages left` and `full tmpfs, N files left`.
+    """
     place.mkdir()
     try:
-        with STAGES[kind](place, dress):
+        with _crowded(place, dress, kind.split(", ")[1]) if "full" in kind else STAGES[kind](place, dress):
             yield place
     finally:
         shutil.rmtree(place)
