@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from tests.faults import perform
-from tests.faults.stage import refuse_or_skip, staged
+from tests.faults.stage import make_room, refuse_or_skip, staged
 
 FAULTS: dict[str, str] = {
     "kill": "signal=KILL:when={n}",
@@ -309,6 +309,8 @@ class Harness:
                 wrong.append(f"an error without a name: {story}")
             try:
                 self.act.check(place, ended)
+                if self.stage.startswith("full"):
+                    make_room(place)
                 self.act.recover(place)
                 self.act.check(place, None)
             except Exception as error:  # noqa: BLE001 - the finding is what is asked for

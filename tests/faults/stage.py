@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,13 +98,28 @@ def _crowded(place: Path, dress: Dress, room: str) -> Iterator[None]:
     number, unit = int(room.split(" ")[0]), room.split(" ")[1]
     with mounted("tmpfs", place / "to", "size=16m,nr_inodes=10000") as to:
         dress(place)
-        found = os.statvfs(to)
-        size = (found.f_blocks - found.f_bfree) * found.f_bsize
-        options = f"size={size + number * found.f_bsize}" if unit == "pages" else "size=16m"
-        if unit == "files":
-            options += f",nr_inodes={found.f_files - found.f_ffree + number}"
-        mount("tmpfs", to, options, flags=MS_REMOUNT)
-        yield
+        # A page that nobody sees: a tmpfs of size nought would have no bounds at all.
+        with tempfile.TemporaryFile(dir=to) as page:
+            page.write(b"x")
+            page.flush()
+            _narrow(to, number, unit)
+            yield
+
+
+def _narrow(to: Path, number: int, unit: str) -> None:
+    found = os.statvfs(to)
+    options = "size=16m,nr_inodes=10000"
+    if unit == "pages":
+        size = (found.f_blocks - found.f_bfree + number) * found.f_bsize
+        options = f"size={size},nr_inodes=10000"
+    elif unit == "files":
+        options = f"size=16m,nr_inodes={found.f_files - found.f_ffree + number}"
+    mount("tmpfs", to, options, flags=MS_REMOUNT)
+
+
+def make_room(place: Path) -> None:
+    """A full tmpfs is full no more, so that what was begun can be ended."""
+    mount("tmpfs", place / "to", "size=16m,nr_inodes=10000", flags=MS_REMOUNT)
 
 
 STAGES: dict[str, Callable[[Path, Dress], contextlib.AbstractContextManager[None]]] = {
