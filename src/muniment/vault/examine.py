@@ -184,7 +184,7 @@ def _salvage(store: VaultStore, read: _Read) -> None:
         # As one that replaces something it takes no slot.
         store.catalogue.begin_upload(upload, store.clock().timestamp(), upload)
         store.catalogue.announce_pack(pack.name, upload)
-    store.blobs.put(pack_blob(pack.name), pack.fill(read.sound[0], read.sound[1:]))
+    store.blobs.put(pack_blob(pack.name), pack.fill(read.sound[0], iter(read.sound[1:])))
     with store.catalogue.writing():
         store.catalogue.add_pack(pack.name, pack.size, ())
         store.catalogue.move_extents(read.name, pack.name, pack.slots)

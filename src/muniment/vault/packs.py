@@ -62,37 +62,33 @@ class Pack:
         self.size = 0
         self.left: Extent | None = None
 
-    def fill(self, first: Extent, more: Iterable[Extent]) -> Iterator[bytes]:
+    def fill(self, first: Extent, more: Iterator[Extent]) -> Iterator[bytes]:
         """The pack's bytes in chunks, with as many extents as it has room for; one that stands
-        twice is kept once.  Each has its piece, and was checked."""
+        twice is kept once.  Each has its piece, and was checked.  What is not taken from `more`
+        stays in it for the next pack."""
         head = _head(self.name)
         parts, waiting, at = [head], len(head), len(head)
         inside: set[bytes] = set()
-        for extent in _chain(first, more):
+        extent: Extent | None = first
+        while extent is not None:
             assert extent.piece is not None
-            if extent.id in inside:
-                continue
             size = len(extent.piece)
             if self.slots and at + size + (len(self.slots) + 1) * _ROW.size + _TAIL > PACK_MOST:
                 self.left = extent
                 break
-            inside.add(extent.id)
-            self.slots.append(Slot(extent.id, extent.length, extent.crc, at, size))
-            parts.append(extent.piece)
-            at += size
-            waiting += size
+            if extent.id not in inside:
+                inside.add(extent.id)
+                self.slots.append(Slot(extent.id, extent.length, extent.crc, at, size))
+                parts.append(extent.piece)
+                at += size
+                waiting += size
             if waiting >= _WRITE:
                 yield b"".join(parts)
                 parts, waiting = [], 0
+            extent = next(more, None)
         footer = _footer(head, self.slots)
         self.size = at + len(footer)
         yield b"".join((*parts, footer))
-
-
-def _chain(first: Extent, more: Iterable[Extent]) -> Iterator[Extent]:
-    # Not `itertools.chain`: what is not taken from `more` has to stay in it for the next pack.
-    yield first
-    yield from more
 
 
 def pack_blob(name: str) -> str:
