@@ -1,6 +1,6 @@
-"""Floor 3, `vault`: blobs: whole immutable files by name; on a directory here, elsewhere on an object store.
+"""Floor 3, `vault`: blobs: whole files by name, on a directory here, elsewhere on an object store.
 
-Nothing is there before it is durable and was read back; nothing is ever replaced.
+Nothing is there before it is durable and was read back, and nothing is ever replaced.
 """
 
 from __future__ import annotations
@@ -9,51 +9,33 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from muniment.digest import Digest
 from muniment.disk import platform
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
-from muniment.disk.write import FORGET_BEYOND, is_scratch, read_back, scratch_name, write_all, write_verified
-from muniment.disk.write import Written as _Written
+from muniment.disk.write import is_scratch, write_verified
 from muniment.path import RelPath
 
-_OPEN_MOST = 64
-"""Descriptors kept for reading."""
-
-
-class NewBlob(Protocol):
-    """A blob that is being written."""
-
-    def write(self, data: bytes) -> None:
-        """More bytes."""
-        ...
-
-    def finish(self, name: str, digest: Digest) -> None:
-        """Make it durable under a name and read it back; one of that name that is there already
-        must have the same bytes."""
-        ...
-
-    def drop(self) -> None:
-        """Give it up."""
-        ...
+OPEN_MOST = 64
+"""Descriptors kept for reading pieces."""
 
 
 class Blobs(Protocol):
     """What a vault asks of the place where its bytes lie."""
 
-    def create(self) -> NewBlob:
-        """Begin a blob."""
+    def put(self, name: str, chunks: Iterable[bytes]) -> None:
+        """A new blob, durable and read back; `AlreadyThere` when the name is taken.  An error
+        raised by `chunks` passes through, and then there is no such blob."""
         ...
 
-    def put(self, name: str, data: bytes) -> None:
-        """A small blob at once, durable and read back; `AlreadyThere` when the name is taken."""
+    def read(self, name: str, most: int) -> bytes:
+        """A whole blob; `NotThere` when there is none, an error when it has more bytes than `most`."""
         ...
 
-    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a blob; `NotThere` when there is none, fewer bytes where it ends."""
+    def piece(self, name: str, offset: int, length: int) -> bytes:
+        """Bytes out of a blob that never changes, fewer where it ends; safe from several threads."""
         ...
 
     def size(self, name: str) -> int:
@@ -64,46 +46,48 @@ class Blobs(Protocol):
         """Names that begin with `prefix/`, sorted."""
         ...
 
-    def age_s(self, name: str, now_s: float) -> float:
-        """Seconds since it was written."""
-        ...
-
     def delete(self, name: str) -> None:
         """Remove a blob, durably; none of that name is no error."""
         ...
 
+    def sweep(self, prefix: str, before: float) -> int:
+        """Remove what writers that died left below `prefix/`, last written before then (seconds
+        since 1970); how many there were."""
+        ...
+
+    def close(self) -> None:
+        """Let everything go."""
+        ...
+
 
 class Directory:
-    """Blobs as files below a confined root."""
+    """Blobs as files below a confined root, which is closed with it."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
-        self._open: OrderedDict[str, int] = OrderedDict()
+        self._open: OrderedDict[str, _Descriptor] = OrderedDict()
         self._lock = threading.Lock()
 
-    def create(self) -> NewBlob:
-        """Begin a blob."""
-        return _NewFile(self._root)
-
-    def put(self, name: str, data: bytes) -> None:
-        """A small blob at once."""
+    def put(self, name: str, chunks: Iterable[bytes]) -> None:
+        """A new blob, durable and read back."""
         rel = RelPath.parse(name)
         self._root.make_folders(rel.parent, 0o700)
-        write_verified(self._root, rel, data, mode=0o600)
+        write_verified(self._root, rel, chunks, mode=0o600)
 
-    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a blob; safe from several threads."""
-        with self._lock:
-            fd = self._descriptor(name)
-            # Read under the lock: another thread may close the descriptor to make room for its own.
-            with named(name):
-                want = os.fstat(fd).st_size - offset if length is None else length
-                parts: list[bytes] = []
-                while want > 0 and (part := os.pread(fd, want, offset)):
-                    parts.append(part)
-                    offset += len(part)
-                    want -= len(part)
-        return b"".join(parts)
+    def read(self, name: str, most: int) -> bytes:
+        """A whole blob."""
+        return self._root.read(RelPath.parse(name), limit=most)
+
+    def piece(self, name: str, offset: int, length: int) -> bytes:
+        """Bytes out of a blob; threads read at the same time."""
+        descriptor = self._descriptor(name)
+        with named(name):
+            data = os.pread(descriptor.fd, length, offset)
+            while len(data) < length and (
+                more := os.pread(descriptor.fd, length - len(data), offset + len(data))
+            ):
+                data += more
+        return data
 
     def size(self, name: str) -> int:
         """Bytes that a blob has."""
@@ -111,91 +95,70 @@ class Directory:
 
     def names(self, prefix: str) -> Iterator[str]:
         """Names that begin with `prefix/`."""
-        folder = RelPath.parse(prefix)
+        return (rel.posix for rel, _ in self._files(RelPath.parse(prefix)) if not is_scratch(rel.name))
+
+    def delete(self, name: str) -> None:
+        """Remove a blob."""
+        with self._lock:
+            self._open.pop(name, None)
+        rel = RelPath.parse(name)
+        try:
+            self._root.unlink(rel, missing_ok=True)
+        except NotThere:  # nor is its folder there
+            return
+
+    def sweep(self, prefix: str, before: float) -> int:
+        """Remove unfinished files."""
+        done = 0
+        for rel, found in list(self._files(RelPath.parse(prefix))):
+            if is_scratch(rel.name) and found.st_mtime < before:
+                self._root.unlink(rel, missing_ok=True)
+                done += 1
+        return done
+
+    def close(self) -> None:
+        """Let all descriptors go, and the root."""
+        with self._lock:
+            self._open.clear()
+        self._root.close()
+
+    def _files(self, folder: RelPath) -> Iterator[tuple[RelPath, os.stat_result]]:
         try:
             names = self._root.names(folder)
         except NotThere:
             return
         for name in names:
-            if is_scratch(name):
+            try:
+                found = self._root.stat(folder / name)
+            except NotThere:  # it went while we looked
                 continue
-            inner = folder / name
-            if stat.S_ISDIR(self._root.stat(inner).st_mode):
-                yield from self.names(inner.posix)
+            if stat.S_ISDIR(found.st_mode):
+                yield from self._files(folder / name)
             else:
-                yield inner.posix
+                yield folder / name, found
 
-    def age_s(self, name: str, now_s: float) -> float:
-        """Seconds since it was written."""
-        return now_s - self._root.stat(RelPath.parse(name)).st_mtime
-
-    def delete(self, name: str) -> None:
-        """Remove a blob."""
+    def _descriptor(self, name: str) -> _Descriptor:
         with self._lock:
-            held = self._open.pop(name, None)
+            held = self._open.get(name)
             if held is not None:
-                os.close(held)
-        self._root.unlink(RelPath.parse(name), missing_ok=True)
-
-    def close(self) -> None:
-        """Let all descriptors go."""
+                self._open.move_to_end(name)
+                return held
+        opened = _Descriptor(self._root.open_file(RelPath.parse(name)))
         with self._lock:
-            while self._open:
-                os.close(self._open.popitem()[1])
-
-    def _descriptor(self, name: str) -> int:
-        fd = self._open.pop(name, None)
-        if fd is None:
-            fd = self._root.open_file(RelPath.parse(name))
-            while len(self._open) >= _OPEN_MOST:
-                os.close(self._open.popitem(last=False)[1])
-        self._open[name] = fd
-        return fd
+            self._open[name] = opened
+            while len(self._open) > OPEN_MOST:
+                # Who reads through it now holds it as well; it is closed when nobody does.
+                self._open.popitem(last=False)
+        return opened
 
 
-class _NewFile:
-    """A file that grows under a scratch name."""
+class _Descriptor:
+    """An open file that is closed when the last one who reads through it has let it go."""
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
-        self._scratch = RelPath(("incoming", scratch_name()))
-        root.make_folders(self._scratch.parent, 0o700)
-        self._fd = root.open_file(self._scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self._size = 0
+    __slots__ = ("fd",)
 
-    def write(self, data: bytes) -> None:
-        with named(self._scratch):
-            write_all(self._fd, data)
-        self._size += len(data)
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
 
-    def finish(self, name: str, digest: Digest) -> None:
-        rel = RelPath.parse(name)
-        try:
-            with named(rel):
-                platform.sync_data(self._fd)
-                if self._size > FORGET_BEYOND:
-                    platform.forget_cache(self._fd)
-            self._root.make_folders(rel.parent, 0o700)
-            with (
-                self._root.parent(self._scratch) as (from_fd, from_name),
-                self._root.parent(rel) as (to_fd, to_name),
-            ):
-                try:
-                    platform.rename_exclusive(from_fd, from_name, to_fd, to_name)
-                except FileExistsError:
-                    os.unlink(from_name, dir_fd=from_fd)
-                except OSError:
-                    with named(rel):
-                        raise
-                with named(rel):
-                    platform.sync_folder(to_fd)
-            read_back(self._root, rel, _Written(digest, self._size))
-        finally:
-            os.close(self._fd)
-            self._fd = -1
-
-    def drop(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-            self._root.unlink(self._scratch, missing_ok=True)
+    def __del__(self) -> None:
+        platform.close(self.fd)

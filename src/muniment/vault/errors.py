@@ -46,6 +46,14 @@ class BadLabel(Blocked):
     guidance = "Give one of at most {limit} printable characters."
 
 
+class BadDescription(Blocked):
+    """What was said of the snapshot is too long, or can not be written down."""
+
+    code = "DESCRIPTION_REFUSED"
+    what = "What was said of the snapshot can not be kept."
+    guidance = "Nothing was kept. Say less, in plain JSON, and run it again."
+
+
 class ExtentsMissing(Conflict):
     """An index names extents that the vault does not have."""
 
@@ -59,7 +67,9 @@ class SnapshotDamaged(NotVerified):
 
     code = "SNAPSHOT_DAMAGED"
     what = "The snapshot is damaged in the vault."
-    guidance = "Run `muniment vault fsck`. A new backup of the same files heals what they still hold."
+    guidance = (
+        "Run `muniment vault fsck --repair`. A new backup of the same files heals what they still hold."
+    )
 
 
 class BadPack(NotVerified):
@@ -76,3 +86,27 @@ class CatalogueLost(NotVerified):
     code = "CATALOGUE_LOST"
     what = "The vault's catalogue can not be used."
     guidance = "Run `muniment vault rebuild`: it makes the catalogue again from the packs and indexes."
+
+
+class CatalogueBusy(Conflict):
+    """Another process held the catalogue for longer than anyone should."""
+
+    code = "CATALOGUE_BUSY"
+    what = "Another process holds the vault's catalogue."
+    guidance = "Wait until it has ended, then try again."
+
+
+class NotAVault(Blocked):
+    """The folder holds something else, or a vault of a version that is not known here."""
+
+    code = "NOT_A_VAULT"
+    what = "The folder is no vault that can be used here."
+    guidance = "Nothing was changed. Name an empty folder, a new one, or one that is a vault."
+
+
+class VaultInside(Blocked):
+    """The vault and what should be saved lie in one another."""
+
+    code = "VAULT_INSIDE"
+    what = "The vault and what should be saved lie one inside the other."
+    guidance = "Set `vault.url` to a folder elsewhere, best on another device."

@@ -1,37 +1,43 @@
 """Floor 3, `vault`: a pack: pieces one after the other, and a footer that says what they are.
 
-    head     b"MUNPACK1"
+    head     b"MUNPACK1", the pack's own name (26 characters)
     pieces   deflate pieces, without gaps
     rows     one a piece: id (32 bytes), raw length, crc32, stored length (4 bytes each), little-endian
-    tail     number of rows (4 bytes), sha256 of the rows and of the number, b"MUNPACKE"
+    tail     number of rows (4 bytes); sha256 of head, rows and number; b"MUNPACKE"
 
-A pack's name is the sha256 of all of it, so that it can be checked alone; footers are enough to
-make the catalogue again.
+A name is never used twice, so a pack that is being removed can not be one that is being written
+(ADR 0501).  Footers alone are enough to make the catalogue again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
 from muniment.bundle.extent import PIECE_MOST
 from muniment.bundle.model import EXTENT_MOST, Extent
-from muniment.digest import Digest
+from muniment.ids import is_ulid
 from muniment.message import Message, say
-from muniment.vault.blobs import Blobs, NewBlob
 from muniment.vault.errors import BadPack
 
 PACK_MOST = 32 << 20
 """Bytes of a pack at most (spec 5, extents)."""
 
-HEAD = b"MUNPACK1"
+PACKS = "packs"
+"""Where packs lie."""
+
+MAGIC = b"MUNPACK1"
+HEAD = len(MAGIC) + 26
 END = b"MUNPACKE"
 _ROW = Struct("<32sIII")
 _COUNT = Struct("<I")
 _TAIL = _COUNT.size + 32 + len(END)
+_WRITE = 1 << 20
+
+ReadAt = Callable[[int, int], bytes]
+"""Gives so many bytes from an offset on; fewer where the pack ends."""
 
 
 class Slot(NamedTuple):
@@ -44,95 +50,105 @@ class Slot(NamedTuple):
     stored: int
 
 
-class PackWriter:
-    """A pack that grows; it exists for others once `finish` has given its name."""
+class Pack:
+    """A pack while it is written; its slots and size are true once all bytes were taken.
 
-    def __init__(self, blobs: Blobs) -> None:
-        self._blob: NewBlob = blobs.create()
-        self._state = hashlib.sha256()
-        self._at = 0
-        self.slots: list[Slot] = []
-        self._write(HEAD)
-
-    def room_for(self, extent: Extent) -> bool:
-        """Whether the pack stays within its bound with one more piece."""
-        assert extent.piece is not None
-        rows = (len(self.slots) + 1) * _ROW.size + _TAIL
-        return self._at + len(extent.piece) + rows <= PACK_MOST
-
-    def add(self, extent: Extent) -> None:
-        """One more piece, which was checked before."""
-        assert extent.piece is not None
-        self.slots.append(Slot(extent.id, extent.length, extent.crc, self._at, len(extent.piece)))
-        self._write(extent.piece)
-
-    def finish(self) -> tuple[str, int]:
-        """Write the footer, make the pack durable, read it back; its name and size in bytes."""
-        rows = b"".join(_ROW.pack(slot.id, slot.length, slot.crc, slot.stored) for slot in self.slots)
-        body = rows + _COUNT.pack(len(self.slots))
-        self._write(body + hashlib.sha256(body).digest() + END)
-        digest = Digest(self._state.hexdigest())
-        name = pack_name(digest)
-        self._blob.finish(name, digest)
-        return name, self._at
-
-    def drop(self) -> None:
-        """Give the pack up."""
-        self._blob.drop()
-
-    def _write(self, data: bytes) -> None:
-        self._blob.write(data)
-        self._state.update(data)
-        self._at += len(data)
-
-
-def pack_name(digest: Digest) -> str:
-    """The name of a pack's blob.
-
-    >>> pack_name(Digest("ab" * 32))[:14]
-    'packs/ab/ababa'
+    `left` is the first extent that found no room.
     """
-    return f"packs/{digest.hex[:2]}/{digest.hex}"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.slots: list[Slot] = []
+        self.size = 0
+        self.left: Extent | None = None
+
+    def fill(self, first: Extent, more: Iterator[Extent]) -> Iterator[bytes]:
+        """The pack's bytes in chunks, with as many extents as it has room for; one that stands
+        twice is kept once.  Each has its piece, and was checked.  What is not taken from `more`
+        stays in it for the next pack."""
+        head = _head(self.name)
+        parts, waiting, at = [head], len(head), len(head)
+        inside: set[bytes] = set()
+        extent: Extent | None = first
+        while extent is not None:
+            assert extent.piece is not None
+            size = len(extent.piece)
+            if self.slots and at + size + (len(self.slots) + 1) * _ROW.size + _TAIL > PACK_MOST:
+                self.left = extent
+                break
+            if extent.id not in inside:
+                inside.add(extent.id)
+                self.slots.append(Slot(extent.id, extent.length, extent.crc, at, size))
+                parts.append(extent.piece)
+                at += size
+                waiting += size
+            if waiting >= _WRITE:
+                yield b"".join(parts)
+                parts, waiting = [], 0
+            extent = next(more, None)
+        footer = _footer(head, self.slots)
+        self.size = at + len(footer)
+        yield b"".join((*parts, footer))
 
 
-def digest_in(name: str) -> Digest:
-    """The digest that a pack's name promises; `BadPack` when it is no such name."""
-    try:
-        return Digest(name.rpartition("/")[2])
-    except ValueError as error:
-        raise _refused(name, say("its name is no digest")) from error
+def pack_blob(name: str) -> str:
+    """The blob of a pack.
+
+    >>> pack_blob("01KDVDNA000000000000000001")
+    'packs/1/01KDVDNA000000000000000001'
+    """
+    return f"{PACKS}/{name[-1]}/{name}"
 
 
-def read_footer(blobs: Blobs, name: str) -> list[Slot]:
-    """The slots of a pack, by its footer alone; `BadPack` unless all of it fits together."""
-    size = blobs.size(name)
-    least = len(HEAD) + _TAIL
+def pack_in(blob: str) -> str:
+    """The pack that a blob's name promises; `BadPack` when it promises none."""
+    name = blob.rpartition("/")[2]
+    if not is_ulid(name) or pack_blob(name) != blob:
+        raise BadPack(where=blob[:80], why=say("it has not the name of a pack"))
+    return name
+
+
+def read_footer(name: str, size: int, read: ReadAt) -> list[Slot]:
+    """The slots of a pack of so many bytes, by its footer; `BadPack` unless all of it fits together."""
+    least = HEAD + _TAIL
     if not least <= size <= PACK_MOST:
         raise _refused(name, say("it has {size} bytes", size=size))
-    tail = blobs.read(name, size - _TAIL, _TAIL)
-    (count,) = _COUNT.unpack_from(tail)
-    if tail[-len(END) :] != END or least + count * _ROW.size > size:
+    head, tail = read(0, HEAD), read(size - _TAIL, _TAIL)
+    if len(tail) != _TAIL or tail[-len(END) :] != END:
         raise _refused(name, say("it does not end as a pack does"))
+    (count,) = _COUNT.unpack_from(tail)
     begin = size - _TAIL - count * _ROW.size
-    body = blobs.read(name, begin, count * _ROW.size + _COUNT.size)
-    if hashlib.sha256(body).digest() != tail[_COUNT.size : _COUNT.size + 32]:
-        raise _refused(name, say("its footer is damaged"))
-    if blobs.read(name, 0, len(HEAD)) != HEAD:
-        raise _refused(name, say("it does not begin as a pack does"))
-    slots = list(_slots(body[: -_COUNT.size]))
-    if (slots[-1].offset + slots[-1].stored if slots else len(HEAD)) != begin:
+    if begin < HEAD:
+        raise _refused(name, say("its footer has no room for its rows"))
+    rows = read(begin, count * _ROW.size)
+    if hashlib.sha256(head + rows + tail[: _COUNT.size]).digest() != tail[_COUNT.size : -len(END)]:
+        raise _refused(name, say("its head or its footer is damaged"))
+    if head != _head(name):
+        raise _refused(name, say("it is another pack, or none"))
+    slots = list(_slots(rows))
+    if (slots[-1].offset + slots[-1].stored if slots else HEAD) != begin:
         raise _refused(name, say("its pieces do not fill it"))
     if any(not 0 < one.length <= EXTENT_MOST or not 0 < one.stored <= PIECE_MOST for one in slots):
         raise _refused(name, say("a piece has an impossible length"))
     return slots
 
 
+def _head(name: str) -> bytes:
+    return MAGIC + name.encode("ascii")
+
+
+def _footer(head: bytes, slots: Iterable[Slot]) -> bytes:
+    rows = [_ROW.pack(slot.id, slot.length, slot.crc, slot.stored) for slot in slots]
+    body = b"".join(rows) + _COUNT.pack(len(rows))
+    return body + hashlib.sha256(head + body).digest() + END
+
+
 def _slots(rows: bytes) -> Iterator[Slot]:
-    at = len(HEAD)
+    at = HEAD
     for extent, length, crc, stored in _ROW.iter_unpack(rows):
         yield Slot(extent, length, crc, at, stored)
         at += stored
 
 
 def _refused(name: str, why: Message) -> BadPack:
-    return BadPack(where=os.path.basename(name)[:12], why=why)
+    return BadPack(where=name, why=why)

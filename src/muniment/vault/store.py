@@ -1,34 +1,45 @@
 """Floor 3, `vault`: the store of one tenant: blobs and a catalogue, behind the `Vault` protocol.
 
-Order of every creation: packs durable and read back, their extents in the catalogue, the index
-durable and read back, then the row of the snapshot, in one transaction with the quota and with the
-removal of what it replaces.  Only then is it acknowledged (spec 5, promises).
+Order of every creation: packs durable and read back, their extents in the catalogue; then index and
+description durable and read back; then, in one transaction with the quota and the removal of what
+is replaced, the snapshot counts.  Only then is it acknowledged (spec 5, promises).  Nothing of an
+upload is kept in memory between two calls, so any process can go on with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from contextlib import ExitStack
+from dataclasses import replace as changed
 
-from muniment.bundle.deflate import HEAD
-from muniment.bundle.extent import check
-from muniment.bundle.index import Index
+from muniment.bundle.deflate import HEAD, LAST
+from muniment.bundle.errors import BadExtent, BadIndex
+from muniment.bundle.extent import check, inflate
+from muniment.bundle.index import BYTES_MOST, Index
 from muniment.bundle.join import assemble
 from muniment.bundle.model import Extent, Row
 from muniment.bundle.vault import Limits, Listing, Reservation, Snapshot, Soundness, Stored
-from muniment.canonical import Json, NotJson, canonical, read_json
-from muniment.clock import Clock, instant, read_instant
-from muniment.digest import Digest, sha256
-from muniment.disk.errors import AlreadyThere, NotThere
-from muniment.errors import MunimentError
+from muniment.canonical import canonical
+from muniment.clock import Clock
+from muniment.digest import Digest
+from muniment.disk.errors import NotThere
+from muniment.errors import MunimentError, NotVerified, Unexpected
 from muniment.ids import Entropy, new_ulid
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.vault.blobs import Blobs
-from muniment.vault.catalogue import Catalogue
+from muniment.vault.catalogue import Catalogue, Upload
+from muniment.vault.description import (
+    describe,
+    description_blob,
+    index_blob,
+    is_snapshot_id,
+    judge_label,
+    new_snapshot_id,
+    shown_sections,
+)
 from muniment.vault.errors import (
-    BadLabel,
     ExtentsMissing,
     QuotaExceeded,
     SnapshotDamaged,
@@ -36,53 +47,57 @@ from muniment.vault.errors import (
     UnknownSnapshot,
     UploadGone,
 )
-from muniment.vault.packs import PackWriter
+from muniment.vault.packs import Pack, pack_blob
 
-TAIL_BYTES = 10
-"""What ends the gzip member of an assembled snapshot: `03 00`, CRC-32, length."""
+AROUND = len(HEAD) + len(LAST) + 8
+"""Bytes of an assembled tar.gz beside its pieces: head, final block, CRC-32 and length."""
 
-IDLE_S = 3600
+IDLE_S = 3600.0
 """An upload that nobody touched for so long is gone."""
 
 NO_LIMITS = Limits()
 
-_SUFFIX = "abcdefghijklmnopqrstuvwxyz0123456789"
-_ID = re.compile(r"bk_\d{8}_\d{6}_[a-z0-9]{4}")
-
-
-def is_snapshot_id(text: str) -> bool:
-    """Whether a text has the form of a snapshot's id.
-
-    >>> is_snapshot_id("bk_20261130_142800_a1b2"), is_snapshot_id("bk_1")
-    (True, False)
-    """
-    return _ID.fullmatch(text) is not None
+_ID_TRIES = 100
 
 
 class VaultStore:
-    """Keeps the snapshots of one tenant; implements `muniment.bundle.vault.Vault`."""
+    """Keeps the snapshots of one tenant; implements `muniment.bundle.vault.Vault`.
+
+    `identity` names the vault, whatever its address.  `held` is let go when the store is closed.
+    Safe from several threads, beside other processes.
+    """
 
     def __init__(
         self,
         blobs: Blobs,
         catalogue: Catalogue,
         *,
+        identity: str,
         clock: Clock,
         entropy: Entropy,
         limits: Limits = NO_LIMITS,
+        held: ExitStack | None = None,
     ) -> None:
         self.blobs = blobs
         self.catalogue = catalogue
+        self.identity = identity
         self.limits = limits
-        self._clock = clock
-        self._entropy = entropy
-        self._writing: dict[str, PackWriter] = {}
+        self.clock = clock
+        self.entropy = entropy
+        self._held = held or ExitStack()
+
+    def close(self) -> None:
+        """Let everything go."""
+        self.catalogue.close()
+        self.blobs.close()
+        self._held.close()
 
     # What there is
 
     def list(self) -> Listing:
         """Everything there is, newest first."""
-        return Listing(tuple(self.catalogue.snapshots()), self.limits, self.catalogue.uploads())
+        uploading = self.catalogue.uploads(self._now(), IDLE_S)
+        return Listing(tuple(self.catalogue.snapshots()), self.limits, uploading)
 
     def show(self, snapshot_id: str) -> Snapshot:
         """One snapshot."""
@@ -105,156 +120,186 @@ class VaultStore:
 
         Without `replace` it takes a slot at once: `QuotaExceeded` when there is none.
         """
-        now = self._clock()
-        upload = new_ulid(now, self._entropy)
         with self.catalogue.writing():
-            self._expire(now)
+            moment = self.clock()
+            now = moment.timestamp()
+            upload = new_ulid(moment, self.entropy)
+            self.catalogue.expire(now, IDLE_S)
             if replace is not None:
                 self._known(replace)
             else:
-                self._require_slot(self.catalogue.uploads() + 1)
-            self.catalogue.begin_upload(upload, now.timestamp(), replace)
+                self._require_slots(self.catalogue.uploads(now, IDLE_S) + 1)
+            self.catalogue.begin_upload(upload, now, replace)
             missing = self.catalogue.pin(upload, ids)
         return Reservation(upload, missing)
 
     def ask(self, upload_id: str, ids: Sequence[bytes]) -> frozenset[bytes]:
-        """Which of further ids are missing; the others are pinned.
+        """Which of further ids are missing; the others are pinned."""
+        with self.catalogue.writing():
+            self._touch(upload_id)
+            return self.catalogue.pin(upload_id, ids)
 
-        What this upload has handed in already is not missing, even while its pack still grows.
+    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
+        """Hand in extents with their pieces; each is checked before anything may name it.
+
+        They are taken one at a time.  Whole packs are kept even when a later extent is refused.
         """
-        with self.catalogue.writing():
-            self._touch(upload_id)
-            missing = self.catalogue.pin(upload_id, ids)
-        growing = self._writing.get(upload_id)
-        return missing - {slot.id for slot in growing.slots} if growing else missing
-
-    def put(self, upload_id: str, extents: Sequence[Extent]) -> None:
-        """Hand in extents with their pieces; each is checked before anything may name it."""
-        with self.catalogue.writing():
-            self._touch(upload_id)
-        for extent in extents:
-            if extent.piece is None:
-                raise ValueError("an extent is handed in without its piece")
-            check(extent.piece, extent, self._entropy)
-            pack = self._writing.get(upload_id)
-            if pack is not None and not pack.room_for(extent):
-                self._close_pack(upload_id)
-                pack = None
-            if pack is None:
-                pack = self._writing[upload_id] = PackWriter(self.blobs)
-            pack.add(extent)
-
-    def _close_pack(self, upload_id: str) -> None:
-        pack = self._writing.pop(upload_id, None)
-        if pack is None:
-            return
-        name, size = pack.finish()
-        with self.catalogue.writing():
-            self._touch(upload_id)
-            self.catalogue.add_pack(name, size, pack.slots, upload_id)
-
-    def finish(
-        self, upload_id: str, index: Index, *, label: str, sections: Sequence[str], facts: Mapping[str, Json]
-    ) -> Stored:
-        """End an upload: durable and read back, then acknowledged; a replaced snapshot goes after."""
-        self._judge_label(label)
-        self._close_pack(upload_id)
-        now = self._clock()
-        with self.catalogue.writing():
-            replaces = self._touch(upload_id)
-            # Pinned, so that nothing of it can be collected before the row stands.
-            self.catalogue.pin(upload_id, index.ids)
-            size, odd = self.catalogue.measure((row.id, row.length, row.crc) for row in index)
-        if odd:
-            raise ExtentsMissing(count=len(odd), where=next(iter(odd)).hex()[:12])
-        size += len(HEAD) + TAIL_BYTES
-        if self.limits.size is not None and size > self.limits.size:
-            raise SnapshotTooLarge(size=size, limit=self.limits.size)
-        snapshot = Snapshot(self._new_id(now), label, now, size, tuple(sorted(sections)), index.root)
-        while not self._insert(upload_id, snapshot, index, facts, replaces):
-            snapshot = Snapshot(self._new_id(now), label, now, size, snapshot.sections, index.root)
-        if replaces is not None:
-            self._drop_files(replaces)
-        self._heal()
-        return Stored(self.show(snapshot.id), self.list().remaining)
-
-    def _insert(
-        self,
-        upload_id: str,
-        snapshot: Snapshot,
-        index: Index,
-        facts: Mapping[str, Json],
-        replaces: str | None,
-    ) -> bool:
-        """Files first, then the row; False when somebody else has the id."""
-        if self.catalogue.snapshot(snapshot.id) is not None:
-            return False
-        text = canonical(facts).decode()
-        try:
-            self.blobs.put(index_name(snapshot.id), index.to_bytes())
-        except AlreadyThere:
-            return False
-        try:
-            self.blobs.put(facts_name(snapshot.id), describe(snapshot, facts))
+        waiting = (self._checked(extent) for extent in extents)
+        extent = next(waiting, None)
+        if extent is None:
             with self.catalogue.writing():
                 self._touch(upload_id)
-                if replaces is None:
-                    self._require_slot(self.catalogue.uploads())
-                elif not self.catalogue.remove_snapshot(replaces):
-                    raise UnknownSnapshot(where=replaces)
-                added = self.catalogue.add_snapshot(snapshot, text, index.ids)
-                if added:
-                    self.catalogue.end_upload(upload_id)
+        while extent is not None:
+            extent = self._put_pack(upload_id, extent, waiting)
+
+    def _put_pack(self, upload_id: str, first: Extent, more: Iterator[Extent]) -> Extent | None:
+        """Write one pack; the extent that found no room in it."""
+        with self.catalogue.writing():
+            self._touch(upload_id)
+            pack = Pack(new_ulid(self.clock(), self.entropy))
+            self.catalogue.announce_pack(pack.name, upload_id)
+        self.blobs.put(pack_blob(pack.name), pack.fill(first, more))
+        with self.catalogue.writing():
+            self._touch(upload_id)
+            self.catalogue.add_pack(pack.name, pack.size, pack.slots, upload_id)
+        return pack.left
+
+    def _checked(self, extent: Extent) -> Extent:
+        if extent.piece is None:
+            raise BadExtent(where=extent.id.hex()[:12], why=say("it was handed in without its piece"))
+        check(extent.piece, extent, self.entropy)
+        return extent
+
+    def finish(
+        self,
+        upload_id: str,
+        index: Index,
+        *,
+        label: str,
+        sections: Sequence[str],
+        facts: Mapping[str, object],
+    ) -> Stored:
+        """End an upload: durable and read back, then acknowledged; a replaced snapshot goes after."""
+        judge_label(label, self.limits.label)
+        with self.catalogue.writing():
+            self._touch(upload_id)
+            # Pinned, so that nothing of it can be collected before the snapshot counts.
+            weight = self.catalogue.weigh(index, upload_id)
+        if weight.odd:
+            raise ExtentsMissing(count=weight.odd, where=weight.example.hex()[:12])
+        size = weight.size + AROUND
+        if self.limits.size is not None and size > self.limits.size:
+            raise SnapshotTooLarge(size=size, limit=self.limits.size)
+        snapshot = Snapshot("", label, self.clock(), size, shown_sections(sections), index.root)
+        snapshot = self._announce(upload_id, snapshot, facts)
+        try:
+            self.blobs.put(index_blob(snapshot.id), [index.to_bytes()])
+            self.blobs.put(description_blob(snapshot.id), [describe(snapshot, facts)])
+            stored, replaced = self._commit(upload_id, snapshot.id, index)
         except MunimentError:
-            self._drop_files(snapshot.id)
+            # Should the commit have succeeded although it reported an error, this changes nothing.
+            self._remove_quietly(snapshot.id, "coming")
             raise
-        if not added:
-            self._drop_files(snapshot.id)
-        return added
+        if replaced is not None:
+            self._remove_quietly(replaced, "going")
+        self._heal()
+        return stored
+
+    def _announce(self, upload_id: str, snapshot: Snapshot, facts: Mapping[str, object]) -> Snapshot:
+        """Give the snapshot an id that nobody else has."""
+        describe(snapshot, facts)  # what can not be told is refused before anything is written
+        text = canonical(facts).decode()  # type: ignore[arg-type]
+        with self.catalogue.writing():
+            self._touch(upload_id)
+            for _ in range(_ID_TRIES):
+                named = changed(snapshot, id=new_snapshot_id(snapshot.created_at, self.entropy))
+                if self.catalogue.announce_snapshot(named, upload_id, text):
+                    return named
+        raise Unexpected(where=named.id)
+
+    def _commit(self, upload_id: str, snapshot_id: str, index: Index) -> tuple[Stored, str | None]:
+        """From here on the snapshot counts; also which one it replaced."""
+        with self.catalogue.writing():
+            now = self._now()
+            replaces = self._touch(upload_id).replaces
+            if replaces is None:
+                self._require_slots(self.catalogue.uploads(now, IDLE_S))
+            elif not self.catalogue.remove(replaces):
+                raise UnknownSnapshot(where=replaces)
+            weight = self.catalogue.settle(snapshot_id, index)
+            if weight.odd:  # `fsck` found damage just now
+                raise ExtentsMissing(count=weight.odd, where=weight.example.hex()[:12])
+            self.catalogue.keep(snapshot_id, weight.size + AROUND)
+            self.catalogue.end_upload(upload_id)
+            return Stored(self.show(snapshot_id), self.list().remaining), replaces
 
     def abort(self, upload_id: str) -> None:
         """Give an upload up; what it pinned is let go."""
-        pack = self._writing.pop(upload_id, None)
-        if pack is not None:
-            pack.drop()
         with self.catalogue.writing():
             self.catalogue.end_upload(upload_id)
 
-    def _touch(self, upload_id: str) -> str | None:
-        """Within a transaction: the upload is alive; what it replaces.  `UploadGone` when it is not."""
+    def _touch(self, upload_id: str) -> Upload:
+        """Within a transaction: the upload is alive; `UploadGone` when it is not."""
         found = self.catalogue.upload(upload_id)
-        now = self._clock().timestamp()
-        if found is None or now - found[0] > IDLE_S:
+        now = self._now()
+        # Touched long after now: the clock went back, and nobody knows how long ago that was.
+        if found is None or abs(now - found.touched) > IDLE_S:
             raise UploadGone(where=upload_id[:64])
         self.catalogue.touch(upload_id, now)
-        return found[1]
+        return found
 
-    def _expire(self, now: datetime) -> None:
-        for upload in self.catalogue.idle_uploads(now.timestamp() - IDLE_S):
-            self.catalogue.end_upload(upload)
-
-    def _require_slot(self, uploads: int) -> None:
+    def _require_slots(self, uploads: int) -> None:
         limit = self.limits.snapshots
-        if limit is not None and len(self.catalogue.snapshots()) + uploads > limit:
+        if limit is not None and self.catalogue.count() + uploads > limit:
             raise QuotaExceeded(limit=limit)
 
-    def _judge_label(self, label: str) -> None:
-        if len(label) > self.limits.label or not (label.isprintable() or label == ""):
-            raise BadLabel(limit=self.limits.label, where=label[:80])
+    def _now(self) -> float:
+        return self.clock().timestamp()
 
-    def _new_id(self, now: datetime) -> str:
-        suffix = "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in self._entropy(4))
-        return f"bk_{now:%Y%m%d_%H%M%S}_{suffix}"
+    # Removing
+
+    def delete(self, snapshot_id: str) -> Snapshot:
+        """Remove one snapshot and tell what it was; its packs live until nobody needs them."""
+        with self.catalogue.writing():
+            snapshot = self.show(snapshot_id)
+            self.catalogue.remove(snapshot_id)
+        self.drop_files(snapshot_id)
+        return snapshot
+
+    def drop_files(self, snapshot_id: str) -> None:
+        """Remove the files of a snapshot that is going, then its row."""
+        self.blobs.delete(description_blob(snapshot_id))
+        self.blobs.delete(index_blob(snapshot_id))
+        with self.catalogue.writing():
+            self.catalogue.forget_snapshot(snapshot_id)
+
+    def _remove_quietly(self, snapshot_id: str, state: str) -> None:
+        """Remove what a row says has to go.  An error does not matter: the row stays, and the next
+        collection of garbage goes on where this ended."""
+        with contextlib.suppress(MunimentError):
+            if state == "coming":
+                with self.catalogue.writing():
+                    if not self.catalogue.remove(snapshot_id, state):
+                        return
+            self.drop_files(snapshot_id)
 
     def _heal(self) -> None:
         """Damaged snapshots whose extents all came back are sound again."""
         for snapshot in self.catalogue.snapshots():
             if snapshot.soundness is Soundness.DAMAGED:
-                ids = list(self.index(snapshot.id).ids)
-                with self.catalogue.writing():
-                    if not self.catalogue.missing(ids):
-                        self.catalogue.use(snapshot.id, ids)
-                        self.catalogue.set_soundness(snapshot.id, Soundness.SOUND)
+                # One whose index is lost stays as it is; and a failure here would make a snapshot
+                # that is kept look as if it were not.
+                with contextlib.suppress(MunimentError):
+                    self.settle(snapshot.id, self.index(snapshot.id))
+
+    def settle(self, snapshot_id: str, index: Index) -> bool:
+        """Look anew whether all extents of a snapshot are there; its tar.gz may have other bytes
+        now, since pieces that came back may have been made by another encoder."""
+        with self.catalogue.writing():
+            weight = self.catalogue.settle(snapshot_id, index)
+            if not weight.odd:
+                self.catalogue.resize(snapshot_id, weight.size + AROUND)
+        return not weight.odd
 
     # Reading
 
@@ -262,94 +307,71 @@ class VaultStore:
         """A snapshot's index, judged anew; its root must be the one recorded."""
         snapshot = self.show(snapshot_id)
         try:
-            index = Index.read(self.blobs.read(index_name(snapshot_id)))
-        except NotThere as error:
-            raise SnapshotDamaged(where=snapshot_id, why=say("its index is gone")) from error
+            index = Index.read(self.blobs.read(index_blob(snapshot_id), BYTES_MOST))
+        except (NotThere, BadIndex) as error:
+            self.show(snapshot_id)  # it may have been deleted just now
+            raise _damaged(snapshot_id, say("its index: {finding}", finding=error.message)) from error
         if index.root != snapshot.root:
-            raise SnapshotDamaged(where=snapshot_id, why=say("its index is another one"))
+            raise _damaged(snapshot_id, say("its index is another one"))
         return index
 
     def fetch(self, row: Row) -> bytes:
         """The stored piece of an extent; safe from several threads."""
         place = self.catalogue.place(row.id)
         if place is None:
-            raise SnapshotDamaged(where=row.id.hex()[:12], why=say("a piece is not in the vault"))
-        pack, at, stored = place
+            raise _damaged(row.id.hex()[:12], say("a piece is not in the vault"))
         try:
-            piece = self.blobs.read(pack, at, stored)
+            piece = self.blobs.piece(pack_blob(place.pack), place.at, place.stored)
         except NotThere as error:
-            raise SnapshotDamaged(where=row.id.hex()[:12], why=say("the pack of a piece is gone")) from error
-        if len(piece) != stored:
-            raise SnapshotDamaged(where=row.id.hex()[:12], why=say("the pack of a piece is cut short"))
+            raise _damaged(row.id.hex()[:12], say("the pack of a piece is gone")) from error
+        if len(piece) != place.stored:
+            raise _damaged(row.id.hex()[:12], say("the pack of a piece is cut short"))
         return piece
 
     def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
-        """The bytes of the tar.gz from an offset on; a whole download is hashed on the way."""
-        index = self.index(snapshot_id)
-        state = hashlib.sha256()
+        """The bytes of the tar.gz from an offset on.
+
+        The first whole download checks every piece and writes down the digest; later ones are held
+        to it, and end in `SnapshotDamaged` where they differ.  What lies before `start` is not read.
+        """
+        snapshot, index = self.show(snapshot_id), self.index(snapshot_id)
+        if start > 0:
+            yield from self._download_from(index, start)
+            return
+        state, size = hashlib.sha256(), 0
+        for part in assemble(index, self.fetch if snapshot.sha256 else self._fetch_checked):
+            state.update(part)
+            size += len(part)
+            yield part
+        digest = Digest(state.hexdigest())
+        if snapshot.sha256 is None:
+            with self.catalogue.writing():
+                self.catalogue.set_sha256(snapshot_id, digest, size)
+        elif digest != snapshot.sha256 and self.show(snapshot_id).sha256 == snapshot.sha256:
+            raise _damaged(snapshot_id, say("its bytes are not those of the first download"))
+
+    def _download_from(self, index: Index, start: int) -> Iterator[bytes]:
+        with self.catalogue.reading():
+            lengths = self.catalogue.stored_lengths(index)
         at = 0
-        for piece in assemble(index, self.fetch):
-            state.update(piece)
-            if at + len(piece) > start:
-                yield piece[max(0, start - at) :]
-            at += len(piece)
-        if self.show(snapshot_id).sha256 is None:
-            self.catalogue.set_sha256(snapshot_id, Digest(state.hexdigest()))
 
-    def delete(self, snapshot_id: str) -> Snapshot:
-        """Remove one snapshot and tell what it was; its packs live until nobody needs them."""
-        snapshot = self.show(snapshot_id)
-        with self.catalogue.writing():
-            if not self.catalogue.remove_snapshot(snapshot_id):
-                raise UnknownSnapshot(where=snapshot_id)
-        self._drop_files(snapshot_id)
-        return snapshot
+        def fetch(row: Row) -> bytes:
+            size = lengths.get(row.id)
+            return bytes(size) if size is not None and at + size <= start else self.fetch(row)
 
-    def _drop_files(self, snapshot_id: str) -> None:
-        self.blobs.delete(facts_name(snapshot_id))
-        self.blobs.delete(index_name(snapshot_id))
+        for part in assemble(index, fetch):
+            if at + len(part) > start:
+                yield part[max(0, start - at) :]
+            at += len(part)
+
+    def _fetch_checked(self, row: Row) -> bytes:
+        piece = self.fetch(row)
+        try:
+            inflate(piece, row)
+        except BadExtent as error:
+            raise _damaged(row.id.hex()[:12], error.why) from error
+        return piece
 
 
-def index_name(snapshot_id: str) -> str:
-    """The blob of a snapshot's index."""
-    return f"snapshots/{snapshot_id}.index"
-
-
-def facts_name(snapshot_id: str) -> str:
-    """The blob of what is told of a snapshot; with the index, enough to list it again."""
-    return f"snapshots/{snapshot_id}.json"
-
-
-def describe(snapshot: Snapshot, facts: Mapping[str, Json]) -> bytes:
-    """What is told of a snapshot, with a digest over all of it."""
-    record: dict[str, Json] = {
-        "v": 1,
-        "id": snapshot.id,
-        "label": snapshot.label,
-        "created_at": instant(snapshot.created_at),
-        "size": snapshot.size,
-        "sections": list(snapshot.sections),
-        "root": snapshot.root.hex,
-        "facts": facts,
-    }
-    return canonical({**record, "sha256": sha256(canonical(record)).hex}) + b"\n"
-
-
-def read_description(data: bytes) -> tuple[Snapshot, dict[str, Json]]:
-    """The reverse of `describe`; a `ValueError` says what is wrong."""
-    try:
-        record = read_json(data)
-        stated = record.pop("sha256")
-        if record["v"] != 1 or sha256(canonical(record)).hex != stated or not is_snapshot_id(record["id"]):
-            raise ValueError("its digest, version or id does not fit")
-        snapshot = Snapshot(
-            record["id"],
-            record["label"],
-            read_instant(record["created_at"]),
-            record["size"],
-            tuple(record["sections"]),
-            Digest(record["root"]),
-        )
-    except (NotJson, AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"it is no description of a snapshot: {error}") from error
-    return snapshot, record["facts"]
+def _damaged(where: str, why: Message | None) -> NotVerified:
+    return SnapshotDamaged(where=where, why=why)
