@@ -17,12 +17,15 @@ from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.service import Backups
+    from muniment.bundle.vault import Vault
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.openclaw.layout import Hosted
+    from muniment.hosts.places import Places
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
@@ -42,12 +45,14 @@ SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
 def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
+    from muniment.backup.settings import SETTINGS as BACKUP
     from muniment.handoff.settings import SETTINGS as HANDOFF
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
+    from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, *VAULT, RELAYED)
 
 
 class House:
@@ -85,6 +90,8 @@ class House:
 
     def close(self) -> None:
         """Let the workspace's folder go, if it was opened."""
+        if "vault" in self.__dict__:
+            self.vault.close()
         if "root" in self.__dict__:
             self.root.close()
 
@@ -323,6 +330,61 @@ class House:
             session=self.current_session(),
             since_ns=self.working_session.started_ns(),
         )
+
+    @cached_property
+    def vault(self) -> Vault:
+        """The vault that the settings name, or the one in the user's own data folder."""
+        from muniment.clock import system_clock
+        from muniment.vault.open import open_directory
+
+        return open_directory(self._vault_folder(), clock=system_clock)
+
+    def _vault_folder(self) -> Path:
+        from muniment.vault.place import default_folder, folder_of
+        from muniment.vault.settings import VAULT_URL
+
+        address = self.settings().get(VAULT_URL)
+        return folder_of(address) if address else default_folder()
+
+    @cached_property
+    def backups(self) -> Backups:
+        """The room that keeps the whole agent."""
+        from platformdirs import user_cache_dir
+
+        from muniment.backup.service import Backups, Options
+        from muniment.record.consent import RELAYED
+        from muniment.vault.place import refuse_inside
+
+        options = Options(
+            cache=Path(user_cache_dir("muniment"), "backup"),
+            relayed=self.settings().get(RELAYED),
+            refuse_inside=lambda saved: refuse_inside(self._vault_folder(), saved),
+        )
+        return Backups(self.workspace, self._places(), lambda: self.vault, options)
+
+    def _places(self) -> Places:
+        """The layout that is saved: the one set, else the one of the host that is recognised."""
+        from muniment.backup.settings import LAYOUT
+        from muniment.hosts.claude import places as claude
+        from muniment.hosts.generic import places as generic
+        from muniment.hosts.openclaw import places as openclaw
+        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.starchild import places as starchild
+
+        workspace = Path(self.root.path)
+        layout = self.settings().get(LAYOUT)
+        if layout == "auto":
+            if starchild.recognises(workspace):
+                layout = "starchild"
+            else:
+                layout = "openclaw" if self._openclaw else "generic"
+        if layout == "starchild":
+            return starchild.found(workspace, self._environment)
+        if layout == "openclaw":
+            return openclaw.places(workspace, state_folder(self._environment))
+        if layout == "claude":
+            return claude.places(workspace, Path.home())
+        return generic.places(workspace)
 
     @cached_property
     def jobs(self) -> JobService:

@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 
 WORKSPACE = "workspace"
 DATA = "data"
+EXTRA = "extra"
 ALWAYS_OUT = frozenset({".backup", ".restore"})
 _GLOB_SIGNS = frozenset("*?[")
 
@@ -115,6 +116,22 @@ class Excludes:
     def unused(self) -> list[str]:
         """The user's patterns that have matched nothing so far."""
         return [pattern for pattern in self._user if pattern not in self._used]
+
+
+class Only(Excludes):
+    """Leaves out everything at the top but one name.
+
+    >>> Only("a").reason("extra", "b")
+    <Reason.DEFAULT_RULE: 'excluded_default_rule'>
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def reason(self, section: str, path: str) -> Reason | None:
+        """Why an entry is left out."""
+        return None if path == self._name else Reason.DEFAULT_RULE
 
 
 def anchor(pattern: str) -> tuple[str, str]:

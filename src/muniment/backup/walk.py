@@ -140,7 +140,9 @@ class Walk:
         if not stat.S_ISREG(fact.st_mode):
             self._leave_out(rel, SPECIAL_FILE)
             return None
-        database = not self.raw_databases and _may_be_one(name, fact.st_size, beside) and _is_database(fd, name)
+        database = (
+            not self.raw_databases and _may_be_one(name, fact.st_size, beside) and _is_database(fd, name)
+        )
         stamp, changed = _mark(fact), max(when, fact.st_ctime_ns)
         if database:
             for suffix in ("-wal", "-journal"):
@@ -155,7 +157,9 @@ class Walk:
 
     def _folded(self, fd: int, names: set[str]) -> set[str]:
         """What lies beside a database and goes into its copy."""
-        bases = {name.removesuffix(suffix) for name in names for suffix in COMPANIONS if name.endswith(suffix)}
+        bases = {
+            name.removesuffix(suffix) for name in names for suffix in COMPANIONS if name.endswith(suffix)
+        }
         databases = {base for base in bases & names if _is_database(fd, base)}
         return {base + suffix for base in databases for suffix in COMPANIONS} & names
 

@@ -14,6 +14,7 @@ from muniment.settings import Settings
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.service import Handoffs
@@ -91,6 +92,10 @@ class House(Protocol):
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    @property
+    def backups(self) -> Backups:
+        """The room that keeps the whole agent."""
 
     @property
     def jobs(self) -> JobService:
