@@ -1,7 +1,7 @@
 """Floor 3, `vault`: making the catalogue again, from packs and snapshots' files alone.
 
-A snapshot whose creation or deletion was cut off by a kill may come back by it: its files were all
-there.  None that is whole is ever left out.
+A snapshot whose creation or deletion was cut off by a kill may come back by it, since its files were
+there.  None that can be restored is ever left out: an index alone is enough.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from muniment.bundle.index import BYTES_MOST, Index
+from muniment.bundle.vault import Snapshot, Soundness
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
 from muniment.message import Message, say
@@ -21,6 +22,8 @@ from muniment.vault.description import (
     description_blob,
     index_blob,
     read_description,
+    snapshot_in,
+    time_in,
 )
 from muniment.vault.packs import PACKS, pack_in, read_footer
 from muniment.vault.store import AROUND
@@ -48,11 +51,12 @@ class Rebuilt:
 def rebuild(blobs: Blobs, catalogue: Catalogue) -> Rebuilt:
     """Fill an empty catalogue.
 
-    Of packs only the footers are read.  A snapshot whose pieces are not all there is listed as
-    damaged.
+    Of packs only the footers are read.  A snapshot whose index or pieces are not all there is listed
+    as damaged; one without its description is listed without label.
     """
     done = Rebuilt()
-    for blob in blobs.names(PACKS):
+    # The newest first: what `fsck` or a later backup has written anew counts before the damaged.
+    for blob in sorted(blobs.names(PACKS), key=lambda blob: blob.rpartition("/")[2], reverse=True):
         try:
             name, size = pack_in(blob), blobs.size(blob)
             slots = read_footer(name, size, lambda at, count, blob=blob: blobs.piece(blob, at, count))  # type: ignore[misc]
@@ -63,33 +67,51 @@ def rebuild(blobs: Blobs, catalogue: Catalogue) -> Rebuilt:
             catalogue.add_pack(name, size, slots)
         done.packs += 1
         done.extents += len(slots)
+    ids: set[str] = set()
     for blob in blobs.names(SNAPSHOTS):
-        if blob.endswith(".json"):
-            try:
-                _take_in(blobs, catalogue, blob, done)
-            except (ValueError, MunimentError) as error:
-                done.refused.append(_refused(blob, error))
+        try:
+            ids.add(snapshot_in(blob)[0])
+        except ValueError as error:
+            done.refused.append(_refused(blob, error))
+    for snapshot_id in sorted(ids):
+        _take_in(blobs, catalogue, snapshot_id, done)
     return done
 
 
-def _take_in(blobs: Blobs, catalogue: Catalogue, blob: str, done: Rebuilt) -> None:
-    snapshot, facts = read_description(blobs.read(blob, DESCRIPTION_MOST))
-    if blob != description_blob(snapshot.id):
-        raise ValueError("it tells of another snapshot")
-    index = Index.read(blobs.read(index_blob(snapshot.id), BYTES_MOST))
-    if index.root != snapshot.root:
-        raise ValueError("its index is another one")
+def _take_in(blobs: Blobs, catalogue: Catalogue, snapshot_id: str, done: Rebuilt) -> None:
+    told, facts = None, dict[str, object]()
+    blob = description_blob(snapshot_id)
+    try:
+        told, facts = read_description(blobs.read(blob, DESCRIPTION_MOST))
+        if told.id != snapshot_id:
+            told, facts = None, {}
+            raise ValueError("it tells of another snapshot")
+    except (ValueError, MunimentError) as error:
+        done.refused.append(_refused(blob, error))
+    index = None
+    blob = index_blob(snapshot_id)
+    try:
+        index = Index.read(blobs.read(blob, BYTES_MOST))
+        if told is not None and index.root != told.root:
+            index = None
+            raise ValueError("it is another one")
+    except (ValueError, MunimentError) as error:
+        done.refused.append(_refused(blob, error))
+    if told is None and index is not None:
+        told = Snapshot(snapshot_id, "", time_in(snapshot_id), 0, (), index.root)
+    if told is None:
+        return
     with catalogue.writing():
-        weight = catalogue.weigh(index)
-        # Pieces may lie in other packs than before, made by another encoder.
-        size = snapshot.size if weight.odd else weight.size + AROUND
         catalogue.list_snapshot(
-            replace(snapshot, size=size),
+            replace(told, soundness=Soundness.DAMAGED),
             canonical(facts).decode(),  # type: ignore[arg-type]
-            index,
         )
+        if index is not None:
+            weight = catalogue.settle(snapshot_id, index)
+            # Pieces may lie in other packs than before, made by another encoder.
+            catalogue.resize(snapshot_id, weight.size + AROUND)
     done.snapshots += 1
-    done.damaged += bool(weight.odd)
+    done.damaged += index is None or bool(weight.odd)
 
 
 def _refused(blob: str, error: ValueError | MunimentError) -> Refused:
