@@ -12,6 +12,7 @@ from muniment.bundle.index import BYTES_MOST, Index
 from muniment.bundle.vault import Snapshot, Soundness
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
+from muniment.ids import Entropy
 from muniment.message import Message, say
 from muniment.path import printable
 from muniment.vault.blobs import Blobs
@@ -25,7 +26,10 @@ from muniment.vault.description import (
     snapshot_in,
     time_in,
 )
-from muniment.vault.packs import PACKS, pack_in, read_footer
+from muniment.vault.errors import BadPack
+from muniment.vault.examine import Progress, in_turn
+from muniment.vault.inspect import inspect
+from muniment.vault.packs import PACKS, pack_blob, pack_in
 from muniment.vault.store import AROUND
 
 
@@ -39,34 +43,45 @@ class Refused:
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What was taken in, how many snapshots of it lack extents, and what was refused."""
+    """What was taken in, how many extents were damaged, how many snapshots lack some, and which files
+    were refused."""
 
     packs: int = 0
     extents: int = 0
+    lost: int = 0
     snapshots: int = 0
     damaged: int = 0
     refused: list[Refused] = field(default_factory=list)
 
 
-def rebuild(blobs: Blobs, catalogue: Catalogue) -> Rebuilt:
+def rebuild(
+    blobs: Blobs, catalogue: Catalogue, entropy: Entropy, progress: Progress | None = None
+) -> Rebuilt:
     """Fill an empty catalogue.
 
-    Of packs only the footers are read.  A snapshot whose index or pieces are not all there is listed
-    as damaged; one without its description is listed without label.
+    Every pack is read and only sound extents are taken in, so that nothing which is damaged comes
+    to be believed in again.  A snapshot whose index or extents are not all there is listed as
+    damaged; one without its description is listed without label.
     """
     done = Rebuilt()
-    # The newest first: what `fsck` or a later backup has written anew counts before the damaged.
-    for blob in sorted(blobs.names(PACKS), key=lambda blob: blob.rpartition("/")[2], reverse=True):
+    names: set[str] = set()
+    for blob in blobs.names(PACKS):
         try:
-            name, size = pack_in(blob), blobs.size(blob)
-            slots = read_footer(name, size, lambda at, count, blob=blob: blobs.piece(blob, at, count))  # type: ignore[misc]
-        except MunimentError as error:
+            names.add(pack_in(blob))
+        except BadPack as error:
             done.refused.append(_refused(blob, error))
+    # The newest first: what `fsck` has written anew counts before what it was made from.
+    for read in in_turn(sorted(names, reverse=True), lambda name: inspect(blobs, name, (), entropy)):
+        if progress is not None:
+            progress(read.size)
+        if read.why is not None:
+            done.refused.append(Refused(pack_blob(read.name), read.why))
             continue
         with catalogue.writing():
-            catalogue.add_pack(name, size, slots)
+            catalogue.add_pack(read.name, read.size, [slot for slot, _ in read.sound])
         done.packs += 1
-        done.extents += len(slots)
+        done.extents += len(read.sound)
+        done.lost += len(read.bad)
     ids: set[str] = set()
     for blob in blobs.names(SNAPSHOTS):
         try:
