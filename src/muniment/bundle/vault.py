@@ -16,7 +16,6 @@ from muniment.bundle.index import Index
 from muniment.bundle.model import Extent, Row
 from muniment.digest import Digest
 
-
 PUT_BYTES = 16 << 20
 """Bytes of pieces that are well handed in at once."""
 

@@ -25,6 +25,9 @@ ROOT = Group(
         "archive": Entry(
             "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
         ),
+        "vault": Entry(
+            "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
