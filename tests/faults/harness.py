@@ -1,8 +1,9 @@
 """The fault harness: an act, tried under a fault at every system call that it makes.
 
-An act is a module of `tests.faults.acts` (or any other) with five names:
+An act is a module of `tests.faults.acts` (or any other) with these names:
 
 - `STAGES`: the file systems (of `tests.faults.stage`) over which it is tried;
+- `LARGEST`: bytes that suffice for every file it writes, and not many more than it needs;
 - `prepare(place)`: put into a fresh folder what the act finds there;
 - `run(place, acknowledge)`: the act, in a process of its own; what it tells the outside, it
   tells by `acknowledge(text)`;
@@ -38,7 +39,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from tests.faults import perform
-from tests.faults.stage import refuse_or_skip, staged
+from tests.faults.stage import make_room, refuse_or_skip, staged
 
 FAULTS: dict[str, str] = {
     "kill": "signal=KILL:when={n}",
@@ -50,6 +51,9 @@ FAULTS: dict[str, str] = {
     "EIO from then on": "error=EIO:when={n}+",
 }
 """What is done to a call; *from then on* also fails every later call of its kind."""
+
+SHORT, FULL = "short write", "full file system"
+"""What is done to the whole run: no file may grow beyond a size; the disk has room for so much."""
 
 # Calls that touch nothing outside the process.  A kill before one of them leaves the same disk as a
 # kill before the next call that is in the sweep, and the kernel never fails them with these errors.
@@ -66,7 +70,8 @@ _CALL = re.compile(r"^\d+ +([a-z_0-9]+)\(")
 class ActModule(Protocol):
     """What a module of an act offers."""
 
-    STAGES: Sequence[str]
+    @property
+    def STAGES(self) -> Sequence[str]: ...
 
     def prepare(self, place: Path) -> None: ...
     def check(self, place: Path, ended: Ended | None) -> None: ...
@@ -256,6 +261,10 @@ class Harness:
         """Run the act with true short writes: no file may grow beyond each of these sizes."""
         return self._each([(None, size) for size in sizes])
 
+    def plainly(self) -> Tally:
+        """One run without any fault but what the stage itself has."""
+        return self._each([(None, None)])
+
     def _each(self, tries: Sequence[tuple[Point | None, int | None]]) -> Tally:
         tally = Tally(self.title, self.stage)
         queue = list(reversed(tries))
@@ -268,7 +277,7 @@ class Harness:
                         if not queue:
                             return
                         point, size = queue.pop()
-                    fault = point.fault if point else "short write"
+                    fault = point.fault if point else SHORT if size is not None else FULL
                     try:
                         how, wrong = self._try(performer, number, point, size)
                     except Exception as error:  # noqa: BLE001 - a finding, with its whole story
@@ -276,7 +285,7 @@ class Harness:
                     with guard:
                         tally.add(fault, how)
                         if wrong:
-                            tally.findings.append(f"{point or f'{size} bytes'}: {how}: {wrong}")
+                            tally.findings.append(f"{point or size}: {how}: {wrong}")
 
         with ThreadPoolExecutor(self._workers) as pool:
             for done in [pool.submit(work, number) for number in range(self._workers)]:
@@ -295,17 +304,19 @@ class Harness:
             status, said, lines = performer.perform(self.act_name, place, options, size)
             ended = _how(status, said, lasting=bool(point and point.fault.endswith("on")))
             story = " | ".join([*said[-2:]])
-            wrong = _was_reached(point, ended, lines) if point else ""
+            wrong = [_was_reached(point, ended, lines)] if point else []
             if ended.how == "unnamed":
-                wrong = wrong or f"an error without a name: {story}"
+                wrong.append(f"an error without a name: {story}")
             try:
                 self.act.check(place, ended)
+                if self.stage.startswith("full"):
+                    make_room(place)
                 self.act.recover(place)
                 self.act.check(place, None)
             except Exception as error:  # noqa: BLE001 - the finding is what is asked for
                 listing = sorted(str(path.relative_to(place)) for path in place.rglob("*"))
-                wrong = wrong or f"{type(error).__name__}: {error}; it said {story}; there is {listing}"
-            return ended.how, wrong
+                wrong.append(f"{type(error).__name__}: {error}; it said {story}; there is {listing}")
+            return ended.how, "; ".join(filter(None, wrong))
 
     @contextmanager
     def _performer(self, number: int) -> Iterator[Performer]:

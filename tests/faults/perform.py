@@ -15,11 +15,13 @@ import resource
 import signal
 import sys
 import traceback
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
+from muniment.ids import new_ulid
 
 BEGIN, END = 1_000_001, 1_000_002
 """Process numbers that no process can have: `getpriority` of them only leaves a line in a trace."""
@@ -36,7 +38,9 @@ def mark(number: int) -> None:
 def main() -> None:
     """Take orders, one JSON line each; answer with the child's pid, then with its wait status."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    canonical({"n": [1, "text"]})  # its library imports a part of itself at the first call
+    # What is imported at the first use is imported now, so that no sweep goes over it.
+    canonical({"n": [1, "text"]})
+    new_ulid(datetime.now(UTC))
     for line in sys.stdin:
         order: dict[str, Any] = json.loads(line)
         act = importlib.import_module(order["act"])

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,6 +91,37 @@ def _overlay(place: Path, dress: Dress) -> Iterator[None]:
         shutil.rmtree(layers)
 
 
+@contextmanager
+def _crowded(place: Path, dress: Dress, room: str) -> Iterator[None]:
+    """`to` is a tmpfs in which, beyond what is there already, so many pages or files find room."""
+    (place / "from").mkdir()
+    number, unit = int(room.split(" ")[0]), room.split(" ")[1]
+    with mounted("tmpfs", place / "to", "size=16m,nr_inodes=10000") as to:
+        dress(place)
+        # A page that nobody sees: a tmpfs of size nought would have no bounds at all.
+        with tempfile.TemporaryFile(dir=to) as page:
+            page.write(b"x")
+            page.flush()
+            _narrow(to, number, unit)
+            yield
+
+
+def _narrow(to: Path, number: int, unit: str) -> None:
+    found = os.statvfs(to)
+    options = "size=16m,nr_inodes=10000"
+    if unit == "pages":
+        size = (found.f_blocks - found.f_bfree + number) * found.f_bsize
+        options = f"size={size},nr_inodes=10000"
+    elif unit == "files":
+        options = f"size=16m,nr_inodes={found.f_files - found.f_ffree + number}"
+    mount("tmpfs", to, options, flags=MS_REMOUNT)
+
+
+def make_room(place: Path) -> None:
+    """A full tmpfs is full no more, so that what was begun can be ended."""
+    mount("tmpfs", place / "to", "size=16m,nr_inodes=10000", flags=MS_REMOUNT)
+
+
 STAGES: dict[str, Callable[[Path, Dress], contextlib.AbstractContextManager[None]]] = {
     "one file system": _one,
     "onto tmpfs": _tmpfs,
@@ -99,10 +131,13 @@ STAGES: dict[str, Callable[[Path, Dress], contextlib.AbstractContextManager[None
 
 @contextmanager
 def staged(kind: str, place: Path, dress: Dress) -> Iterator[Path]:
-    """A fresh stage at `place`, dressed, and gone again afterwards."""
+    """A fresh stage at `place`, dressed, and gone again afterwards.
+
+    Besides those of `STAGES` there are `full tmpfs, N pages left` and `full tmpfs, N files left`.
+    """
     place.mkdir()
     try:
-        with STAGES[kind](place, dress):
+        with _crowded(place, dress, kind.split(", ")[1]) if "full" in kind else STAGES[kind](place, dress):
             yield place
     finally:
         shutil.rmtree(place)

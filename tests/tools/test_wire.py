@@ -65,9 +65,7 @@ def asking(arguments: bytes) -> bytes:
 
 
 HOSTILE = {
-    "doubled": (
-        b'{"kind":"file","sourcePath":"other.md","sourcePath":"report.md","sessionKey":"agent:main:x"}'
-    ),
+    "doubled": b'{"kind":"file","sourcePath":"b.md","sourcePath":"report.md","sessionKey":"agent:main:x"}',
     "NUL": b'{"kind":"file","sourcePath":"a\\u0000b"}',
     "too long": b'{"kind":"file","sourcePath":"' + b"x/" * 3000 + b'y"}',
     "a long name": b'{"' + b"k" * 100_000 + b'":"file"}',

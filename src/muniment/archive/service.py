@@ -7,6 +7,7 @@ holds is reported.  When anything fails on the way, everything goes back to wher
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,11 +28,12 @@ from muniment.disk.errors import (
     OutsideRoot,
     PutBackFailed,
     ReadbackFailed,
+    SourceNotRemoved,
     SpecialFile,
     WrongKind,
 )
 from muniment.disk.journal import Act
-from muniment.disk.move import Moved, move_verified
+from muniment.disk.move import Moved, aside_of, move_verified
 from muniment.disk.root import Root
 from muniment.disk.tree import Progress, measure, remove_tree
 from muniment.errors import MunimentError
@@ -191,6 +193,9 @@ class Archive:
                 self._root, source, self._root, address.path, one.measured, token=act.act_id
             )
         except BaseException as error:
+            if isinstance(error, SourceNotRemoved):
+                with contextlib.suppress(MunimentError):
+                    self._give_back(address.path, source, act)
             if stands_as_before(self._root, source, address.path, act.act_id, one.measured):
                 if mirror is not None and mirrored:
                     remove_tree(self._root, mirror.path)
@@ -208,9 +213,7 @@ class Archive:
         for one in reversed(moving):
             here, back = one.address.path, one.accepted.request.source
             try:
-                move_verified(
-                    self._root, here, self._root, back, measure(self._root, here), token=one.act.act_id
-                )
+                self._give_back(here, back, one.act)
                 if one.mirror is not None:
                     remove_tree(self._root, one.mirror.path)
                 let_go(self._workspace.journal, one.act)
@@ -221,6 +224,13 @@ class Archive:
                 failed.__cause__ = error
         if failed is not None:
             raise failed
+
+    def _give_back(self, here: RelPath, back: RelPath, act: Act) -> None:
+        """Move one thing out of the archive again; a rest of what it was copied from goes."""
+        move_verified(self._root, here, self._root, back, measure(self._root, here), token=act.act_id)
+        rest = aside_of(back, act.act_id)
+        if self._root.exists(rest):
+            remove_tree(self._root, rest)
 
     def _receipt(self, one: _Moving, session: Session, card_root: str) -> Receipt:
         request, table = one.accepted.request, one.moved.table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
@@ -32,6 +33,11 @@ def locked(root: Root, rel: RelPath, *, shared: bool = False, wait: bool = True)
         except OSError:
             with named(rel):
                 raise
-        yield
+        try:
+            yield
+        finally:
+            # Not left to the close: a process forked meanwhile holds the same open file.
+            with contextlib.suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)
     finally:
         platform.close(fd)

@@ -15,6 +15,7 @@ from muniment.disk.tree import measure
 from muniment.path import RelPath
 
 STAGES = ("one file system", "onto tmpfs")
+LARGEST = 10_240
 
 
 def prepare(place: Path) -> None:

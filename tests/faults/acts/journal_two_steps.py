@@ -16,6 +16,7 @@ from muniment.disk.root import Root
 from muniment.path import RelPath
 
 STAGES = ("one file system",)
+LARGEST = 400
 ROOT_ID = "01KDVDNA000000000000000000"
 BYTES = b"kept through it all\n"
 

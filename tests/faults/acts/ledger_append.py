@@ -15,6 +15,8 @@ from muniment.record.ledger import Ledger
 from muniment.record.verify import verify
 
 STAGES: Sequence[str] = ("one file system", "overlay, lower layer")
+LARGEST = 1_900
+BARE_CLOSES = True
 
 
 def open_ledger(root: Root) -> Ledger:

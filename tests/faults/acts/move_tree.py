@@ -9,6 +9,7 @@ from tests.faults.acts.moves import check_move, end_move, move
 from tests.faults.harness import Ended
 
 STAGES = ("one file system", "onto tmpfs", "overlay, lower layer")
+LARGEST = 10_240
 
 run = move
 

@@ -13,6 +13,7 @@ from muniment.disk.write import write_verified
 from muniment.path import RelPath
 
 STAGES = ("one file system", "overlay, lower layer")
+LARGEST = 24_000
 CONTENT = b"new content\n" * 2000
 
 
