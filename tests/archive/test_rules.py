@@ -34,13 +34,14 @@ REFUSED_PLACES = [
     ".Muniment",
     ".restore/x",
     ".backup",
+    "a/.muniment",
+    "a/.Muniment/ledger",
 ]
 ALLOWED_PLACES = [
     "archive",
     "archives2",
     "a/archives",
     "x.muniment",
-    "a/.muniment",
     "muniment",
     ".hidden",
     "a/.restore",
