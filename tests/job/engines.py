@@ -60,7 +60,8 @@ def wait_for(ready: Callable[[], bool], what: str) -> None:
 def needed(path: Path) -> str:
     """A program of an environment beside ours; CI has it, elsewhere its absence skips and says so."""
     if not path.exists():
-        missing = f"{path} is missing: make {path.parent.parent} (CONTRIBUTING.md, test environments)"
+        name = path.parent.parent.name
+        missing = f"{path} is missing: make a venv there and install tests/envs/wes/{name}.txt into it"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
