@@ -35,6 +35,7 @@ from muniment.disk.errors import (
     TooDeep,
 )
 from muniment.disk.move import move_verified
+from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.hosts.errors import InvalidSession
 from muniment.hosts.session import Session, SessionSource
@@ -463,8 +464,9 @@ def test_a_ledger_that_can_not_be_written_takes_all_back(
 def test_a_source_that_can_not_go_back_is_named_and_kept_in_the_journal(
     three: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stuck(*_: object, **__: object) -> object:
-        raise PutBackFailed(where="archives/x", source="a.md")
+    def stuck(_: object, source: RelPath, root: Root, target: RelPath, *__: object, **___: object) -> object:
+        os.rename(f"{root.path}/{source.posix}", f"{root.path}/{target.posix}")
+        raise PutBackFailed(where=target.posix, source=source.posix)
 
     monkeypatch.setattr(service, "move_verified", stuck)
     with pytest.raises(PutBackFailed):

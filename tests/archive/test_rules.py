@@ -24,6 +24,7 @@ def path(text: str) -> RelPath:
 
 
 REFUSED_PLACES = [
+    "a/.muniment",
     "",
     "archives",
     "archives/a/b.md",
@@ -40,7 +41,6 @@ ALLOWED_PLACES = [
     "archives2",
     "a/archives",
     "x.muniment",
-    "a/.muniment",
     "muniment",
     ".hidden",
     "a/.restore",

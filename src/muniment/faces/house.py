@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
@@ -84,6 +85,9 @@ class House(Protocol):
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
+
+    def handoffs(self) -> Handoffs:
+        """The room of delegated work."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -25,6 +25,9 @@ ROOT = Group(
         "archive": Entry(
             "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
         ),
+        "handoff": Entry(
+            "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
+        ),
         "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
