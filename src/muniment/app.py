@@ -19,40 +19,81 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.service import Handoffs
+    from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
+    from muniment.hosts.openclaw.layout import Hosted
+    from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
+    from muniment.record.event import Context
     from muniment.record.state import Workspace
     from muniment.settings import Setting
+
+
+SESSION_VARIABLE = "MUNIMENT_SESSION_KEY"
+"""In which the host's plugin hands its session key to the one process that it starts."""
+
+SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
+"""In which it hands on the session's id, which names the run of a scheduled job."""
 
 
 def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
+    from muniment.handoff.settings import SETTINGS as HANDOFF
+    from muniment.hosts.settings import SETTINGS as HOSTS
+    from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
 
-    return (*ARCHIVE, RELAYED)
+    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED)
 
 
 class House:
     """The rooms of one call, each built when first asked for."""
 
     def __init__(
-        self, *, workspace: str | None, environment: Mapping[str, str], note: Note, actor: str = "cli"
+        self,
+        *,
+        workspace: str | None,
+        environment: Mapping[str, str],
+        note: Note,
+        actor: str = "cli",
+        client_root: str | None = None,
+        one_session: bool = True,
     ) -> None:
         self._flag = workspace
         self._environment = environment
         self._note = note
         self._actor = actor
-        self._session_key: str | None = None
-        self._session_status: bytes | None = None
+        self._client_root = client_root
+        self._one_session = one_session
+        self._told: list[Told] = []
+        self._host_session_id: str | None = None
+
+    def for_client(self, root: str | None, *, one_session: bool) -> House:
+        """A house of its own for one call of an MCP client; see `faces.house`."""
+        return House(
+            workspace=self._flag,
+            environment=self._environment,
+            note=self._note,
+            actor="mcp",
+            client_root=root,
+            one_session=one_session,
+        )
+
+    def close(self) -> None:
+        """Let the workspace's folder go, if it was opened."""
+        if "root" in self.__dict__:
+            self.root.close()
 
     @cached_property
     def found(self) -> Found:
         """The workspace and the rule by which it was found; the last resort is said."""
         from muniment.hosts.workspace import Rule, find_workspace
 
-        found = find_workspace(self._flag, self._environment, Path.cwd())
+        found = find_workspace(self._flag, self._environment, Path.cwd(), self._client_root)
         if found.rule is Rule.CURRENT:
             self._note(
                 say(
@@ -63,29 +104,43 @@ class House:
         return found
 
     @cached_property
+    def hosted(self) -> Hosted | None:
+        """The hosted OpenClaw workspace, if the host gives one; a flag that differs is refused."""
+        from muniment.hosts.openclaw.layout import given_paths, hosted
+
+        flag = None if self._flag is None else os.path.abspath(self._flag)
+        return hosted(given_paths(self._environment, self._client_root), flag)
+
+    @cached_property
     def root(self) -> Root:
         """The workspace, confined."""
         from muniment.disk.platform import require_supported
         from muniment.disk.root import Root
 
         require_supported()
+        _ = self.hosted  # a workspace that contradicts the host is refused before it is opened
         return Root.open(self.found.path)
 
     @cached_property
     def workspace(self) -> Workspace:
         """The record of the workspace; made when it is missing."""
         from muniment.clock import system_clock
-        from muniment.record.event import Context
         from muniment.record.state import open_workspace
+
+        return open_workspace(self.root, clock=system_clock, actor=self._actor, context=self._context)
+
+    @cached_property
+    def _context(self) -> Context:
+        """Within what this process runs, as its starter said."""
+        from muniment.record.event import Context
 
         text = self._environment.get("MUNIMENT_CONTEXT")
         try:
-            context = Context.read(text) if text else Context()
+            return Context.read(text) if text else Context()
         except ValueError as error:
             raise BadSetting(
                 name="MUNIMENT_CONTEXT", where="environment", why=say("{finding}", finding=error)
             ) from error
-        return open_workspace(self.root, clock=system_clock, actor=self._actor, context=context)
 
     def settings(self) -> Settings:
         """All declared settings over environment, the workspace's file and the user's file."""
@@ -99,10 +154,11 @@ class House:
         known = declared()
         layers = [environment_layer(known, self._environment)]
         layers.append(read_layer(self.root, FOLDER / "config.toml", known))
-        user = Path(user_config_dir("muniment"))
-        if user.is_dir():
-            with Root.open(user) as own:
-                layers.append(read_layer(own, RelPath.parse("config.toml"), known))
+        # People keep this file elsewhere and link to it; what they link to is what they mean.
+        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
+        if user.parent.is_dir():
+            with Root.open(user.parent) as own:
+                layers.append(read_layer(own, RelPath((user.name,)), known))
         return Settings(known, layers)
 
     @cached_property
@@ -121,9 +177,92 @@ class House:
             local=_local_time,
         )
 
-    def use_session(self, key: str | None, status: bytes | None) -> None:
-        """What the caller handed on of the host's session."""
-        self._session_key, self._session_status = key, status
+    def use_session(
+        self,
+        key: str | None = None,
+        status: bytes | None = None,
+        meta_key: object = None,
+        host_session_id: str | None = None,
+    ) -> None:
+        """Take what this call told of its session; see `faces.house`."""
+        from muniment.hosts.chain import told_by_flag, told_by_host, told_by_status
+
+        told = [told_by_host("_meta.sessionKey", meta_key)] if meta_key is not None else []
+        told += [told_by_status(status)] if status is not None else []
+        told += [told_by_flag(key)] if key is not None else []
+        self._told = told
+        self._host_session_id = host_session_id
+
+    def session(self) -> Session:
+        """The session that the host tells; where none is owed, the one that stands in."""
+        from muniment.hosts.chain import resolve_session, told_by_command
+        from muniment.hosts.launch import launch
+        from muniment.hosts.openclaw.cron import mirror_id
+
+        told, session_id = self._spoken()
+        command = self._session_command()
+        return resolve_session(
+            told,
+            command=(lambda: told_by_command(command, launch)) if command else None,
+            fallback=None if self._openclaw else self.working_session.use,
+            host_session_id=session_id,
+            mirror=lambda cron: mirror_id(cron, self._environment),
+        )
+
+    def current_session(self) -> Session | None:
+        """The session as far as it is known: no command is run for it, and none is minted."""
+        from muniment.hosts.chain import resolve_session
+        from muniment.hosts.openclaw.cron import mirror_id
+
+        told, session_id = self._spoken()
+        if not told:
+            return None if self._openclaw else self.working_session.current()
+        return resolve_session(
+            told, host_session_id=session_id, mirror=lambda cron: mirror_id(cron, self._environment)
+        )
+
+    def _spoken(self) -> tuple[list[Told], str | None]:
+        """What was told of the session, strongest first, and the host's id of it."""
+        from muniment.hosts.chain import told_by_host
+
+        told, session_id = list(self._told), self._host_session_id
+        if self._one_session:
+            key = self._environment.get(SESSION_VARIABLE)
+            told[:0] = [told_by_host(SESSION_VARIABLE, key)] if key else []
+            session_id = session_id or self._environment.get(SESSION_ID_VARIABLE)
+        return told, session_id
+
+    @cached_property
+    def _openclaw(self) -> bool:
+        """Whether the workspace is OpenClaw's, so that a host's session is owed."""
+        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.openclaw.layout import is_openclaw
+
+        return is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
+
+    def _session_command(self) -> tuple[str, ...]:
+        """The configured command; one in the workspace's own file is refused, since whoever wrote
+        the workspace would have it run."""
+        from muniment.hosts.settings import SESSION_COMMAND
+        from muniment.record.state import FOLDER
+
+        found = self.settings().find(SESSION_COMMAND)
+        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
+            raise BadSetting(
+                name=SESSION_COMMAND.name,
+                where=found.origin,
+                why=say("a workspace may not name commands to run"),
+            )
+        return SESSION_COMMAND.read(found.value)
+
+    def card_root(self) -> str:
+        """What cards with an absolute path show before the archive id."""
+        from muniment.archive.model import ARCHIVES
+        from muniment.archive.settings import CARD_PREFIX
+        from muniment.hosts.openclaw.layout import card_prefix
+
+        prefix = card_prefix(self.settings().get(CARD_PREFIX), self.hosted, self.root.path)
+        return f"{prefix}/{ARCHIVES}"
 
     def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
         """The room that keeps deliverables; `require` adds to what the settings require."""
@@ -137,7 +276,7 @@ class House:
         options = Options(settings.get(known.NAMES), settings.get(known.MUTABLE), demands)
         return Archive(
             self.workspace,
-            self.working_session.use,
+            self.session,
             options=options,
             local=_local_time,
             workspace_rule=self.found.rule.value,
@@ -150,11 +289,47 @@ class House:
 
         return outstanding(self.root, ask_git, self.working_session.started_ns())
 
+    def handoffs(self) -> Handoffs:
+        """The room of delegated work; its nonces lie in the user's own data folder."""
+        from platformdirs import user_data_dir
+
+        from muniment.handoff import settings as known
+        from muniment.handoff.command import runner
+        from muniment.handoff.gather import Options
+        from muniment.handoff.nonces import Nonces
+        from muniment.handoff.service import Handoffs
+        from muniment.hosts.git import ask_git
+
+        settings = self.settings()
+        options = Options(
+            area=settings.get(known.AREA),
+            found_by=self.found.rule.value,
+            run=runner(settings.get(known.COMMANDS), self.found.path),
+            ask_git=ask_git,
+            context=self._context,
+        )
+        folder = Path(settings.get(known.NONCES) or user_data_dir("muniment"))
+        return Handoffs(self.workspace, Nonces(folder, self.root), options)
+
     def overview(self) -> Overview:
         """What `muniment status` shows."""
         from muniment.desk.status import overview
 
-        return overview(self.found, self.root, lambda: self.workspace, self.working_session)
+        return overview(
+            self.found,
+            self.root,
+            lambda: self.workspace,
+            host="openclaw" if self._openclaw else "generic",
+            session=self.current_session(),
+            since_ns=self.working_session.started_ns(),
+        )
+
+    @cached_property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
+        from muniment.job.opening import open_jobs
+
+        return open_jobs(self.workspace, self.settings(), actor=self._actor)
 
 
 def _local_time(moment: datetime) -> datetime:

@@ -58,8 +58,8 @@ class Row:
             raise ValueError(f"not an evidence row: {error}") from error
         if not isinstance(path, str) or not isinstance(size, int) or isinstance(size, bool):
             raise ValueError("not an evidence row: path or size has another type")
-        if kind is Kind.FILE and (not isinstance(digest, str) or size < 0):
-            raise ValueError("not an evidence row: a file without sha256, or of a negative size")
+        if kind is Kind.FILE and not (isinstance(digest, str) and 0 <= size < 2**53):
+            raise ValueError("not an evidence row: a file without sha256, or of a size that no file has")
         return cls(
             RelPath.parse(unspell(path)).posix,
             kind,

@@ -84,13 +84,14 @@ class Settings:
 
     def get(self, setting: Setting[T]) -> T:
         """The value in force."""
-        return cast(T, self._find(setting).value)
+        return cast(T, self.find(setting).value)
 
     def explain(self) -> list[Explained]:
         """Every setting with its value and origin, by name."""
-        return [self._find(self._declared[name]) for name in sorted(self._declared)]
+        return [self.find(self._declared[name]) for name in sorted(self._declared)]
 
-    def _find(self, setting: Setting[Any]) -> Explained:
+    def find(self, setting: Setting[Any]) -> Explained:
+        """The value in force with the place it came from."""
         for layer in self._layers:
             if setting.name in layer.values:
                 try:

@@ -1,6 +1,6 @@
 """Documentation: runs the commands that a page shows, and puts what they print beside what the page says.
 
-`python tests/docs/examples.py --write` writes fresh output into the pages, where a page shows any.
+`python tests/docs/examples.py --write` writes fresh output into the pages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Example:
 
 
 def examples(page: str) -> list[Example]:
-    """The commands of all console blocks, in order; blocks of the source tree's `make` are left out.
+    """The commands of all console blocks, in order.
+
+    Blocks with `make` prepare a machine from the source tree and are left out; `.ci/run` runs those.
 
     >>> examples("```console\\n$ a\\nx\\n$ b\\n```\\n")
     [Example(command='a', shown='x\\n'), Example(command='b', shown='')]
@@ -108,7 +110,7 @@ def settled(texts: list[str]) -> list[str]:
 
 
 def rewrite(page: str, printed: list[str]) -> str:
-    """The page with fresh output below each command that shows any."""
+    """The page with fresh output below each command."""
     fresh = iter(printed)
 
     def block(match: re.Match[str]) -> str:
@@ -116,9 +118,8 @@ def rewrite(page: str, printed: list[str]) -> str:
             return match.group()
         parts = []
         for part in re.split(r"^\$ ", match.group(1), flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            output = next(fresh)
-            parts.append(f"$ {command}\n{output if shown else ''}")
+            command = part.partition("\n")[0]
+            parts.append(f"$ {command}\n{next(fresh)}")
         return "```console\n" + "".join(parts) + "```"
 
     return BLOCK.sub(block, page)

@@ -6,13 +6,13 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tests.faces.commands import TESTED
 
 from muniment.faces.cli.frame import Group
 from muniment.faces.cli.main import run
-from muniment.faces.house import Note
+from muniment.faces.house import BuildHouse, Note
 from muniment.message import Message
 from muniment.settings import Setting, Settings, choice, environment_layer, text, words
 
@@ -24,7 +24,7 @@ DECLARED: tuple[Setting[Any], ...] = (
 
 
 class SettledHouse:
-    """A stand-in for the wiring: settings from the environment, and a record of how it was built."""
+    """A stand-in for the wiring without rooms: settings of the environment, and how it was built."""
 
     built: list[tuple[str | None, Mapping[str, str], Note]]
 
@@ -83,7 +83,7 @@ def call(
     out, err = Screen(terminal=terminal), Screen(terminal=terminal)
     code = run(
         arguments,
-        house if house is not None else SettledHouse(),
+        cast(BuildHouse, house if house is not None else SettledHouse()),
         environment if environment is not None else {},
         Screen(typed, terminal=terminal),
         out,

@@ -23,6 +23,8 @@ TRANSLATED = [language for language in Language if language is not Language.ENGL
 FOUND = collect()
 SENTENCES = [one for one in FOUND if isinstance(one, Sentence) and has_words(one.template)]
 ROOMS = sorted({one.room for one in SENTENCES})
+NEVER_TRANSLATED = {"invalid Session"}
+"""Sentences that programs read as they are; every catalogue repeats them (spec 1)."""
 CHINESE_SIGN = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -121,7 +123,9 @@ def test_a_catalogue_holds_what_the_source_says_and_nothing_else(path: Path) -> 
     for ids, texts in entries(catalogue):
         for text in texts:
             assert placeholders(text) == placeholders(ids[-1]), f"{ids[0]!r} became {text!r}"
-            if language is Language.CHINESE and re.search("[a-z]{2}", re.sub(r"\{.*?\}|`.*?`", "", ids[0])):
+            if ids[0] in NEVER_TRANSLATED:
+                assert text == ids[0]
+            elif language is Language.CHINESE and re.search("[a-z]{2}", re.sub(r"\{.*?\}|`.*?`", "", ids[0])):
                 assert CHINESE_SIGN.search(text), f"not translated: {text!r}"
 
 

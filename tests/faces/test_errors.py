@@ -147,17 +147,16 @@ def test_whether_trying_again_can_help() -> None:
 
 def test_a_refusal_of_the_system_names_the_place_and_the_reason() -> None:
     answer = failing(OSError(errno.ENOSPC, "No space left on device", "/a/b"))
-    assert answer.err.splitlines()[:3] == [
-        "muniment: The system refused to read or write. (DISK)",
+    assert answer.err.splitlines()[:2] == [
+        "muniment: The file system reported a fault: no space is left on the device (ENOSPC). (DISK)",
         "  where: /a/b",
-        "  why: no space is left on the device (ENOSPC)",
     ]
     assert "设备上已没有剩余空间 (ENOSPC)" in failing(OSError(errno.ENOSPC, "x", "/a"), "--lang", "zh").err
 
 
 def test_a_refusal_that_we_have_no_words_for_keeps_the_system_s() -> None:
-    assert "why: Owner died (EOWNERDEAD)" in failing(OSError(errno.EOWNERDEAD, "Owner died")).err
-    assert "why: odd" in failing(OSError("odd")).err
+    assert "fault: Owner died (EOWNERDEAD)." in failing(OSError(errno.EOWNERDEAD, "Owner died")).err
+    assert "fault: odd." in failing(OSError("odd")).err
 
 
 def test_a_refusal_about_two_places_names_both() -> None:

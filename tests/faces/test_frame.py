@@ -121,7 +121,7 @@ def test_a_missing_library_is_answered_with_the_line_that_installs_it(
     assert answer.code == 2
     assert "muniment: muniment far needs parts that are not installed. (EXTRA_MISSING)" in answer.err
     assert "where: no_such_library" in answer.err
-    assert "next: Install them with: pip install 'muniment[vault]'" in answer.err
+    assert "next: `pip install 'muniment[vault]'` installs them." in answer.err
 
 
 def test_a_missing_module_of_our_own_is_a_fault_of_ours() -> None:

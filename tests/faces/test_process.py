@@ -57,21 +57,35 @@ def test_the_real_program_speaks(tmp_path: Path) -> None:
 def test_settings_come_from_the_user_s_file(tmp_path: Path) -> None:
     file = tmp_path / "config" / "muniment" / "config.toml"
     file.parent.mkdir(parents=True)
-    for content, code in (
-        (b"no.such = 1\n", "BAD_SETTING"),
-        (b"not toml", "BAD_SETTINGS_FILE"),
-        (b"\xff", "BAD_SETTINGS_FILE"),
-    ):
-        file.write_bytes(content)
+
+    def refused() -> None:
         done = process([*REAL, "settings", "--json"], tmp_path)
         told = json.loads(done.stdout)
         assert done.returncode == told["exit_code"] == 2
-        assert told["error"] == code
+        assert told["error"] == "BAD_SETTING"
         assert told["where"] == str(file)
+
+    for content in (b"no.such = 1\n", b"not toml", b"\xff", b"archive.format = 1\n", b"#" * ((1 << 20) + 1)):
+        file.write_bytes(content)
+        refused()
     file.unlink()
     os.mkfifo(file)
-    done = process([*REAL, "settings", "--json"], tmp_path)
-    assert json.loads(done.stdout)["error"] == "BAD_SETTINGS_FILE"
+    refused()
+    file.unlink()
+    file.mkdir()
+    refused()
+
+
+def test_a_user_s_file_may_be_a_link_to_where_it_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "muniment" / "config.toml"
+    file.parent.mkdir(parents=True)
+    kept = tmp_path / "dotfiles" / "muniment.toml"
+    kept.parent.mkdir()
+    kept.write_text('archive.format = "card"\n')
+    file.symlink_to(kept)
+    done = process([*REAL, "settings", "archive.format", "--json"], tmp_path)
+    (one,) = json.loads(done.stdout)["settings"]
+    assert (one["value"], one["origin"]) == ("card", str(kept))
 
 
 def test_a_hook_goes_its_own_way_and_loads_nothing(tmp_path: Path) -> None:
@@ -138,6 +152,8 @@ def test_ctrl_c_is_said_and_gives_130(tmp_path: Path) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # whoever runs the tests in the background has the signal ignored, and that is inherited
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
         assert running.stdout is not None and running.stderr is not None
         assert running.stderr.readline() == b"waiting\n"

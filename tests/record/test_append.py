@@ -12,14 +12,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.record.ledgers import START, ZEROS, Desk, Ticking, digest_in, draft, lay, sealed, spelled
 
-from muniment.canonical import NotJson
+from muniment.canonical import Json, NotJson
 from muniment.disk import platform
 from muniment.disk.errors import DiskFault, NoSpace, ReadbackFailed
 from muniment.errors import MunimentError
 from muniment.record.errors import EventTooLarge, NotInLedger
-from muniment.record.event import LINE_LIMIT, Context, Draft
+from muniment.record.event import LINE_LIMIT, Context, Draft, read_line, seal
 
 
 def test_a_record_is_what_the_format_says(desk: Desk) -> None:
@@ -142,6 +144,7 @@ def test_a_record_one_byte_longer_is_refused_and_nothing_is_written(desk: Desk) 
     assert desk.segments[0].read_bytes() == before
 
 
+ULID = "01KDVDNA000000000000000000"
 UNWRITABLE: list[Any] = [math.nan, 2**53, 2.0**60, "\udcff", b"", {1: 1}]
 
 
@@ -332,3 +335,22 @@ def test_time_is_kept_as_it_was_given(desk: Desk) -> None:
     (event,) = desk.fill(1, desk.ledger(clock=lambda: START))
     assert event.at == "2026-11-30T14:28:00.000000Z"
     assert json.loads(desk.segments[0].read_text())["at"] == event.at
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from([',"subject":"', '","v":1}', "\\"])
+)
+def test_a_record_has_one_spelling_whatever_stands_in_it(text: str) -> None:
+    evidence: dict[str, Json] = {
+        ",": {"subject": text, ',"subject":"': 1, "sha256": "x"},
+        "sha256": text,
+        "subject": text,
+    }
+    given_draft = Draft(text, text, evidence)
+    event, line = seal(
+        given_draft, event_id=ULID, at=text, actor=text, context=Context(session=text), prev=ZEROS
+    )
+    record = {key: value for key, value in event.to_json().items() if key != "sha256"}
+    digest = hashlib.sha256(spelled(record)).hexdigest()
+    assert line == event.line() == spelled({**record, "sha256": digest}) + b"\n"
+    assert read_line(line[:-1]) == event

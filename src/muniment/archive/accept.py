@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,15 @@ from muniment.archive.content import (
 )
 from muniment.archive.errors import EmptySource, InvalidSource, MissingSource
 from muniment.archive.model import Request, Track
-from muniment.disk.errors import NotThere, OutsideRoot, ReadbackFailed, SpecialFile, WrongKind
+from muniment.digest import sha256
+from muniment.disk.errors import (
+    NotThere,
+    OutsideRoot,
+    ReadbackFailed,
+    SourceChanged,
+    SpecialFile,
+    WrongKind,
+)
 from muniment.disk.root import Root
 from muniment.disk.tree import Measured, Progress, measure
 from muniment.evidence import Kind
@@ -52,12 +61,8 @@ def accept(
     for request in requests:
         rules.judge_place(request.source, claims)
         rules.judge_name(request.source)
-        twin = next((other for other in requests if other is not request and _overlap(other, request)), None)
-        if twin is not None:
-            raise InvalidSource(
-                where=printable(request.source.posix),
-                why=say("{other} is archived by the same call", other=printable(twin.source.posix)),
-            )
+        rules.judge_display_name(request.display_name)
+    _refuse_overlaps(sorted(request.source for request in requests))
     with source_errors():
         return [_accept_one(root, request, names, require or {}, progress) for request in requests]
 
@@ -100,13 +105,18 @@ def _look_into(
         if not wants_reading(row.path.rpartition("/")[2] or source.name, require):
             continue
         rel = source / RelPath.parse(row.path)
+        demands = required_of(rel.name, require)
         if row.size > PARSED_LIMIT:
+            if demands:
+                why = say("it is too large to be looked into for {demand}", demand=demands[0])
+                raise ReadbackFailed(where=printable(rel.posix), why=_key_fields(why))
             warnings.append(f"{row.path or rel.name}: too large to be parsed")
             continue
         data = root.read(rel, PARSED_LIMIT)
+        if sha256(data) != row.digest:
+            raise SourceChanged(where=printable(rel.posix))
         parsed += 1
         finding = look_into(rel.name, data)
-        demands = required_of(rel.name, require)
         required += len(demands)
         missing = next(filter(None, (missing_demand(data, demand) for demand in demands)), None)
         if missing is not None or (finding is not None and measured.kind is Kind.FILE):
@@ -117,8 +127,14 @@ def _look_into(
     return key_fields, f"{required} required" if required else "not checked", tuple(warnings)
 
 
-def _overlap(one: Request, other: Request) -> bool:
-    return one.source.within(other.source) or other.source.within(one.source)
+def _refuse_overlaps(ordered: Sequence[RelPath]) -> None:
+    """In order, what lies below a path comes right after it."""
+    for above, path in itertools.pairwise(ordered):
+        if path.within(above):
+            raise InvalidSource(
+                where=printable(path.posix),
+                why=say("{other} is archived by the same call", other=printable(above.posix)),
+            )
 
 
 def _key_fields(finding: Message | None) -> Message:

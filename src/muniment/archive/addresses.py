@@ -38,6 +38,7 @@ class Claims:
 
     def address(self, track: Track, name: str, archive_id: str) -> Address:
         """A free address; all files of the call share a timestamp where their names allow."""
+        rules.judge_archive_id(archive_id)
         stamp = self._stamp(archive_id, name) if track is Track.FILE else None
         address = Address(archive_id, stamp, name)
         rules.judge_address(address)

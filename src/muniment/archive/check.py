@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from muniment.archive.entries import PREFIX, fold
 from muniment.archive.errors import UnknownReference
 from muniment.archive.model import Checked, Entry, Standing, Track
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import DiskFault, NoPermission, NotThere, WrongKind
 from muniment.disk.tree import measure
 from muniment.errors import MunimentError
 from muniment.evidence import Table, compare
@@ -51,20 +51,29 @@ def _check_one(
     place = present_place(recorded, entry.path, after=entry.event_id)
     try:
         found = measure(workspace.root, place, cold=True).table
-    except NotThere:
+    except (NotThere, WrongKind):
+        # A file may also stand where a folder of the address was.
         return Checked(entry, Standing.MISSING, place, differs=place.posix)
+    except (NoPermission, DiskFault) as error:
+        return Checked(entry, Standing.UNKNOWN, place, differs=str(error))
     except MunimentError as error:
         return Checked(entry, Standing.CHANGED, place, differs=str(error))
     digest = found.digest
     if digest == entry.tree:
         return Checked(entry, Standing.INTACT, place, digest)
-    if not entry.sealed and (entry.track is Track.PLAN or _may_be_edited(entry, mutable)):
+    if may_be_edited(entry, mutable):
         return Checked(entry, Standing.EDITED, place, digest)
     return Checked(entry, Standing.CHANGED, place, digest, _first_difference(workspace, entry, found))
 
 
-def _may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:
-    return any(fnmatch.fnmatchcase(entry.path.name, pattern) for pattern in mutable)
+def may_be_edited(entry: Entry, mutable: tuple[str, ...]) -> bool:
+    """Whether a deliverable is declared to be edited in place: a plan, or one that a pattern names,
+    until it is sealed."""
+    if entry.sealed:
+        return False
+    return entry.track is Track.PLAN or any(
+        fnmatch.fnmatchcase(entry.path.name, pattern) for pattern in mutable
+    )
 
 
 def _first_difference(workspace: Workspace, entry: Entry, found: Table) -> str:

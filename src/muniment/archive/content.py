@@ -17,6 +17,9 @@ from muniment.message import Message, say
 PARSED_LIMIT = 64 << 20
 """Bytes of a file that is still parsed; a larger one is taken as it is, and that is said."""
 
+YAML_DEPTH = 200
+"""Levels of a YAML file at the most."""
+
 _PARSED = (".json", ".toml", ".yaml", ".yml")
 _MARKDOWN = (".md", ".markdown")
 
@@ -78,13 +81,18 @@ def look_into(name: str, data: bytes) -> Message | None:
 
 
 def _look_into_yaml(data: bytes) -> Message | None:
-    """Events only, so that no alias is ever expanded."""
+    """Events only, so that no alias is ever expanded; and none beyond a depth that no honest file
+    has, because the reader looks at every open bracket again for each sign."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 
+    depth = 0
     try:
-        for _ in YAML(typ="safe", pure=True).parse(io.BytesIO(data)):
-            pass
+        for event in YAML(typ="safe", pure=True).parse(io.BytesIO(data)):
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth > YAML_DEPTH:
+                return say("it is nested more than {limit} levels deep", limit=YAML_DEPTH)
     except (YAMLError, ValueError, RecursionError) as error:
         return say("it is no YAML: {finding}", finding=" ".join(str(error).split()))
     return None

@@ -11,6 +11,7 @@ from muniment.digest import Digest
 from muniment.evidence import Kind, unspell
 from muniment.path import RelPath
 from muniment.record.event import Event
+from muniment.record.ledger import Ledger
 
 KEPT = "archive.kept"
 UNDONE = "archive.undone"
@@ -37,6 +38,12 @@ def fold(events: Iterable[Event]) -> dict[str, Entry]:
                 size=event.evidence["bytes"],
             )
     return found
+
+
+def is_recorded(ledger: Ledger, kind: str, reference: str) -> bool:
+    """Whether the ledger holds an event of this kind for a reference."""
+    known = ledger.events(containing=reference.encode())
+    return any(event.kind == kind and event.subject == reference for event in known)
 
 
 def _entry(event: Event) -> Entry:

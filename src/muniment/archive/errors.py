@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.errors import Blocked, Conflict, NotFound
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable
 
 
 class InvalidInput(Blocked):
@@ -68,3 +68,19 @@ class AlreadyUndone(Blocked):
     code = "ALREADY_UNDONE"
     what = "This was taken out of the archive before."
     guidance = "Archive it again if it is to be kept."
+
+
+class NotRecorded(NotVerified):
+    """It was moved, but whether the ledger says so could not be read."""
+
+    code = "NOT_RECORDED"
+    what = "It was moved, but the ledger could not be read back."
+    guidance = "Nothing is lost: both places are named. Run `muniment doctor` once the disk is well again."
+
+
+class GitSilent(Unreachable):
+    """Git is in charge of the workspace and did not answer."""
+
+    code = "GIT_SILENT"
+    what = "Git did not say what in the workspace it does not track."
+    guidance = "Run `git status` in the workspace and mend what it names."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from muniment.archive.check import place_of
-from muniment.archive.entries import COPIED, SEALED, UNDONE
-from muniment.archive.errors import AlreadyUndone, TargetExists
+from muniment.archive.check import may_be_edited, place_of
+from muniment.archive.entries import COPIED, SEALED, UNDONE, is_recorded
+from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded, TargetExists
+from muniment.archive.halfmove import UNDO_ACT, let_go, stands_as_before
 from muniment.archive.model import ARCHIVES, Entry
+from muniment.archive.rules import MANAGED
 from muniment.canonical import Json
-from muniment.disk.copy import copy_verified
-from muniment.disk.errors import AlreadyThere, NotThere, ReadbackFailed, SourceChanged
+from muniment.disk.copy import copy_verified, discard
+from muniment.disk.errors import AlreadyThere, NotThere, OutsideRoot, SourceChanged
+from muniment.disk.journal import Act
 from muniment.disk.move import move_verified
 from muniment.disk.root import Root
 from muniment.disk.tree import Measured, measure
@@ -19,9 +22,6 @@ from muniment.record.event import Draft
 from muniment.record.locate import path_text
 from muniment.record.state import Workspace
 
-UNDO_ACT = "archive.undo"
-"""The kind under which the journal knows a move back out of the archive."""
-
 
 def undo(workspace: Workspace, entry: Entry) -> RelPath:
     """Move a deliverable back to where it came from, and answer that path.
@@ -29,15 +29,15 @@ def undo(workspace: Workspace, entry: Entry) -> RelPath:
     Only when its bytes are those recorded and its old path is free: `SourceChanged`,
     `TargetExists`.  The ledger keeps both events.
     """
-    if entry.undone:
-        raise AlreadyUndone(where=entry.reference)
     with workspace.working():
+        if entry.undone or is_recorded(workspace.ledger, UNDONE, entry.reference):
+            raise AlreadyUndone(where=entry.reference)
         place = place_of(workspace, entry)
         workspace.claims.require_free(place)
         workspace.claims.require_free(entry.origin)
         measured = _as_recorded(workspace, entry, place)
         if workspace.root.exists(entry.origin):
-            raise TargetExists(where=printable(entry.origin.posix), why=say("its old path is taken"))
+            raise _taken(entry)
         ends: tuple[dict[str, Json], dict[str, Json]] = (
             {"path": path_text(place), "tree": entry.tree.hex},
             {"path": path_text(entry.origin), "tree": entry.tree.hex, "reference": entry.reference},
@@ -46,23 +46,40 @@ def undo(workspace: Workspace, entry: Entry) -> RelPath:
         act = workspace.journal.begin(UNDO_ACT, *ends, workspace.clock(), workspace.entropy)
         try:
             move_verified(workspace.root, place, workspace.root, entry.origin, measured, token=act.act_id)
-        except AlreadyThere as error:
-            workspace.journal.end(act)
-            raise TargetExists(
-                where=printable(entry.origin.posix), why=say("its old path is taken")
-            ) from error
-        try:
-            workspace.ledger.append(undone_draft(entry.reference, place, entry.origin, measured))
-        except ReadbackFailed:
-            # The event may stand in the ledger all the same: `doctor` finds out, by the journal.
-            raise
-        except MunimentError:
-            move_verified(workspace.root, entry.origin, workspace.root, place, measured, token=act.act_id)
-            workspace.journal.end(act)
-            raise
-        workspace.journal.end(act)
+        except BaseException as error:
+            if stands_as_before(workspace.root, place, entry.origin, act.act_id, measured):
+                let_go(workspace.journal, act)
+            raise _taken(entry) if isinstance(error, AlreadyThere) else error from error
+        _record_undone(workspace, entry, place, measured, act)
+        let_go(workspace.journal, act)
         drop_empty_folder(workspace.root, place.parent)
     return entry.origin
+
+
+def _taken(entry: Entry) -> TargetExists:
+    return TargetExists(where=printable(entry.origin.posix), why=say("its old path is taken"))
+
+
+def _record_undone(workspace: Workspace, entry: Entry, place: RelPath, measured: Measured, act: Act) -> None:
+    """Write the event; where it can not be written, the deliverable goes back into the archive.
+
+    An append that fails may have written all the same: then, or when nobody can tell, the journal
+    stays for `doctor`.
+    """
+    try:
+        workspace.ledger.append(undone_draft(entry.reference, place, entry.origin, measured))
+    except BaseException as error:
+        where = printable(f"{place.posix} → {entry.origin.posix}")
+        try:
+            written = is_recorded(workspace.ledger, UNDONE, entry.reference)
+        except MunimentError as silent:
+            raise NotRecorded(where=where, why=silent.message) from error
+        if not written:
+            move_verified(workspace.root, entry.origin, workspace.root, place, measured, token=act.act_id)
+            let_go(workspace.journal, act)
+        elif isinstance(error, MunimentError):
+            raise NotRecorded(where=where, why=error.message) from error
+        raise
 
 
 def undone_draft(reference: str, place: RelPath, origin: RelPath, measured: Measured) -> Draft:
@@ -82,6 +99,11 @@ def copy_out(workspace: Workspace, entry: Entry, target: Root, target_rel: RelPa
 
     The copy is read back; a deliverable that is not as recorded is not copied.
     """
+    inside = _inside(workspace.root, target, target_rel)
+    if inside is not None and inside.parts[0].casefold() in (ARCHIVES, *MANAGED):
+        raise InvalidInput(
+            where=printable(inside.posix), why=say("a copy leads out of the archive, not into it")
+        )
     with workspace.working():
         place = place_of(workspace, entry)
         measured = _as_recorded(workspace, entry, place)
@@ -91,21 +113,43 @@ def copy_out(workspace: Workspace, entry: Entry, target: Root, target_rel: RelPa
             raise TargetExists(where=printable(target_rel.posix)) from error
         evidence: dict[str, Json] = {
             "from": None,
-            "to": path_text(target_rel) if target.path == workspace.root.path else None,
-            "outside": target.path != workspace.root.path,
+            "to": path_text(inside) if inside is not None else None,
+            "outside": inside is None,
             "tree": entry.tree.hex,
             "count": entry.count,
             "bytes": entry.size,
         }
-        workspace.ledger.append(Draft(COPIED, entry.reference, evidence))
+        try:
+            workspace.ledger.append(Draft(COPIED, entry.reference, evidence))
+        except BaseException:
+            # What was not reported shall not lie about.
+            discard(target, target_rel)
+            raise
     return measured
 
 
-def seal(workspace: Workspace, entry: Entry) -> Entry:
-    """Record a deliverable as it is now, for good: from now on any edit counts as a change."""
+def _inside(own: Root, target: Root, target_rel: RelPath) -> RelPath | None:
+    """A path of another root as one of the workspace; None when it lies outside."""
+    try:
+        return own.relative(f"{target.path}/{target_rel.posix}")
+    except OutsideRoot:
+        return None
+
+
+def seal(workspace: Workspace, entry: Entry, mutable: tuple[str, ...] = ()) -> None:
+    """Record a deliverable as it is now, for good: from now on any edit counts as a change.
+
+    What nobody declared as editable must still be as recorded: a seal never makes a change good.
+    """
     with workspace.working():
+        if entry.undone or is_recorded(workspace.ledger, UNDONE, entry.reference):
+            raise AlreadyUndone(where=entry.reference)
         place = place_of(workspace, entry)
         measured = measure(workspace.root, place, refuse_writers=True, cold=True)
+        if measured.table.size == 0:
+            raise EmptySource(where=printable(place.posix))
+        if measured.table.digest != entry.tree and not may_be_edited(entry, mutable):
+            raise SourceChanged(where=printable(place.posix), why=say("it is not what was archived"))
         tree = workspace.tables.keep(measured.table)
         evidence: dict[str, Json] = {
             "from": None,
@@ -116,7 +160,6 @@ def seal(workspace: Workspace, entry: Entry) -> Entry:
             "was": entry.tree.hex,
         }
         workspace.ledger.append(Draft(SEALED, entry.reference, evidence))
-    return entry
 
 
 def _as_recorded(workspace: Workspace, entry: Entry, place: RelPath) -> Measured:

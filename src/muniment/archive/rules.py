@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from muniment.archive.errors import InvalidInput, InvalidSource
 from muniment.archive.model import ARCHIVES, PLAN_NAME, Address, Track
 from muniment.evidence import Kind, Table
+from muniment.hosts.errors import InvalidSession
 from muniment.message import say
 from muniment.path import NAME_MAX, RelPath, printable
 
@@ -19,8 +20,14 @@ STATE = ".muniment"
 MANAGED = frozenset({STATE, ".restore", ".backup"})
 """Top-level folders that hold Muniment's own state."""
 
+DISPLAY_MAX = 500
+"""Signs in a name on a card, at most."""
+
 TRIES = 4096
 """Seconds that are tried for a free timestamp, at most."""
+
+_LINKS_FOLLOWED = 40
+"""As many as Linux follows on one path."""
 
 _ARCHIVE_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _KWEAVER_REMOVED = re.compile(r'[<>:"/\\|?*#%]')
@@ -33,7 +40,7 @@ def judge_place(source: RelPath, claims: Iterable[tuple[RelPath, str]] = ()) -> 
         raise InvalidSource(where=".", why=say("the workspace itself can not be archived"))
     if source.parts[0].casefold() == ARCHIVES:
         raise InvalidSource(where=printable(source.posix), why=say("it lies in the archives already"))
-    if source.parts[0].casefold() in MANAGED:
+    if source.parts[0].casefold() in MANAGED or any(part.casefold() == STATE for part in source.parts):
         raise InvalidSource(where=printable(source.posix), why=say("Muniment keeps its own state there"))
     for path, owner in claims:
         if source.within(path) or path.within(source):
@@ -64,6 +71,15 @@ def judge_name(source: RelPath) -> None:
             raise InvalidSource(where=printable(source.posix), why=say("its name is not UTF-8")) from error
 
 
+def judge_display_name(name: str | None) -> None:
+    """Refuse a name for the card that no card can show: control characters, what is not UTF-8."""
+    if name is None:
+        return
+    shown = all(sign.isprintable() for sign in name)
+    if not name.strip() or not shown or len(name) > DISPLAY_MAX:
+        raise InvalidInput(where=printable(name[:80]), why=say("it can not be shown as a name on a card"))
+
+
 def judge_track(source: RelPath, kind: Kind, track: Track | None) -> Track:
     """Which track a source goes on; `InvalidInput` when the one asked for does not fit its name."""
     plan = source.name == PLAN_NAME and kind is Kind.FILE
@@ -88,35 +104,37 @@ def judge_links(source: RelPath, table: Table) -> None:
     Each target is followed over the table's own rows, so that links through links count too.
     """
     targets = {row.path: row.target for row in table.rows if row.target is not None}
-    for path, target in targets.items():
-        if _resolve(path.split("/")[:-1], target, targets, 40) is None:
+    for path in targets:
+        if not _stays_inside(path, targets):
             raise InvalidSource(
                 where=printable(f"{source.posix}/{path}"),
                 why=say("it is a link that leads out of the folder"),
             )
 
 
-def _resolve(base: list[str], target: str, links: dict[str, str], budget: int) -> list[str] | None:
-    """Where a target leads, as names below the folder; None when it leaves it or never ends."""
-    if target.startswith("/") or budget == 0:
-        return None
-    at = list(base)
-    for name in target.split("/"):
+def _stays_inside(path: str, links: dict[str, str]) -> bool:
+    """Follow a link as a kernel does: name by name, forty links at most in all."""
+    at: list[str] = []
+    todo = path.split("/")[::-1]
+    followed = 0
+    while todo:
+        name = todo.pop()
         if name in ("", "."):
             continue
         if name == "..":
             if not at:
-                return None
+                return False
             at.pop()
             continue
-        at.append(name)
-        inner = links.get("/".join(at))
-        if inner is not None:
-            resolved = _resolve(at[:-1], inner, links, budget - 1)
-            if resolved is None:
-                return None
-            at = resolved
-    return at
+        target = links.get("/".join((*at, name)))
+        if target is None:
+            at.append(name)
+            continue
+        followed += 1
+        if target.startswith("/") or followed > _LINKS_FOLLOWED:
+            return False
+        todo.extend(target.split("/")[::-1])
+    return True
 
 
 def kept_name(name: str, style: str) -> str:
@@ -126,6 +144,8 @@ def kept_name(name: str, style: str) -> str:
     'my_report.md'
     >>> kept_name("My Report.MD", "kept")
     'My Report.MD'
+    >>> kept_name(".#.", "kweaver")
+    'unnamed'
     """
     if style != "kweaver":
         return name
@@ -135,13 +155,20 @@ def kept_name(name: str, style: str) -> str:
         stem, extension = lowered, ""
     stem = re.sub(r"_+", "_", stem).strip("_")
     extension = re.sub(r"_+", "_", extension).strip("_")
-    return f"{stem or 'unnamed'}.{extension}" if extension else stem or "unnamed"
+    # A name of dots alone would be no name.
+    stem = stem if stem.strip(".") else "unnamed"
+    return f"{stem}.{extension}" if extension else stem
+
+
+def judge_archive_id(archive_id: str) -> None:
+    """Refuse a session whose id can not be the name of a folder of its own."""
+    if not _ARCHIVE_ID.fullmatch(archive_id):
+        raise InvalidSession(where=printable(archive_id), why=say("it is no archive id"))
 
 
 def judge_address(address: Address) -> None:
     """Check an address before anything is placed there, and again when it is read back."""
-    if not _ARCHIVE_ID.fullmatch(address.archive_id):
-        raise InvalidInput(where=address.archive_id, why=say("it is no archive id"))
+    judge_archive_id(address.archive_id)
     if len(address.name.encode("utf-8")) > NAME_MAX:
         raise InvalidSource(where=address.name, why=say("its name is too long"))
     if address.path.parts[0] != ARCHIVES or address.path.parts[1] != address.archive_id:

@@ -7,6 +7,7 @@ holds is reported.  When anything fails on the way, everything goes back to wher
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,26 +15,35 @@ from datetime import datetime
 from muniment.archive import rules
 from muniment.archive.accept import Accepted, accept
 from muniment.archive.addresses import Claims
-from muniment.archive.entries import KEPT, PREFIX
-from muniment.archive.errors import EmptyTarget, TargetExists
+from muniment.archive.entries import KEPT, PREFIX, is_recorded
+from muniment.archive.errors import EmptyTarget, InvalidSource, MissingSource, NotRecorded, TargetExists
+from muniment.archive.halfmove import KEEP_ACT, let_go, mirror_token, stands_as_before
 from muniment.archive.model import ARCHIVES, Address, Card, ReadBack, Receipt, Request, Track
 from muniment.canonical import Json
 from muniment.clock import instant
 from muniment.disk.copy import copy_verified
-from muniment.disk.errors import AlreadyThere, PutBackFailed, ReadbackFailed
+from muniment.disk.errors import (
+    AlreadyThere,
+    NotThere,
+    OutsideRoot,
+    PutBackFailed,
+    ReadbackFailed,
+    SourceNotRemoved,
+    SpecialFile,
+    WrongKind,
+)
 from muniment.disk.journal import Act
-from muniment.disk.move import Moved, move_verified
+from muniment.disk.move import Moved, aside_of, move_verified
 from muniment.disk.root import Root
 from muniment.disk.tree import Progress, measure, remove_tree
 from muniment.errors import MunimentError
 from muniment.hosts.session import Session
 from muniment.ids import new_reference
-from muniment.record.event import Draft
+from muniment.message import say
+from muniment.path import RelPath, printable
+from muniment.record.event import Draft, Event
 from muniment.record.locate import path_text
 from muniment.record.state import Workspace
-
-ACT = "archive.keep"
-"""The kind under which the journal knows a move into the archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +115,38 @@ class Archive:
             local_now = self._local(self._workspace.clock())
             with Claims(self._root, local_now) as claims:
                 moving = self._move_all(accepted, session, claims)
-                receipts = [self._receipt(one, session, card_root) for one in moving]
-                drafts = [
-                    kept_draft(receipt, one.accepted.track)
-                    for receipt, one in zip(receipts, moving, strict=True)
-                ]
                 try:
-                    events = self._workspace.ledger.append_many(drafts)
-                except ReadbackFailed:
-                    # The events may stand in the ledger all the same: `doctor` finds out, by the journal.
-                    raise
-                except MunimentError:
+                    receipts = [self._receipt(one, session, card_root) for one in moving]
+                    drafts = [
+                        kept_draft(receipt, one.accepted.track)
+                        for receipt, one in zip(receipts, moving, strict=True)
+                    ]
+                except BaseException:
                     self._put_back(moving)
                     raise
+                events = self._record(drafts, moving)
                 for one in moving:
-                    self._workspace.journal.end(one.act)
+                    let_go(self._workspace.journal, one.act)
             return [receipt.recorded(event.event_id) for receipt, event in zip(receipts, events, strict=True)]
+
+    def _record(self, drafts: Sequence[Draft], moving: Sequence[_Moving]) -> list[Event]:
+        """Write the events; where they can not be written, everything goes back.
+
+        An append that fails may have written all the same, and what the ledger says stays said:
+        then, or when nobody can tell, the journals stay for `doctor`.
+        """
+        try:
+            return self._workspace.ledger.append_many(drafts)
+        except BaseException as error:
+            try:
+                written = any(is_recorded(self._workspace.ledger, KEPT, one.reference) for one in moving)
+            except MunimentError as silent:
+                raise _not_recorded(moving, silent) from error
+            if not written:
+                self._put_back(moving)
+            elif isinstance(error, MunimentError):
+                raise _not_recorded(moving, error) from error
+            raise
 
     def _move_all(self, accepted: Sequence[Accepted], session: Session, claims: Claims) -> list[_Moving]:
         """Every address is claimed before the first thing moves."""
@@ -138,7 +164,7 @@ class Archive:
         try:
             for one, (address, mirror) in zip(accepted, addresses, strict=True):
                 moving.append(self._move(one, address, mirror))
-        except MunimentError:
+        except BaseException:
             self._put_back(moving)
             raise
         return moving
@@ -156,32 +182,55 @@ class Archive:
             "track": one.track.value,
             "name": one.request.display_name or source.name,
         }
-        act = workspace.journal.begin(ACT, before, after, now, workspace.entropy)
+        act = workspace.journal.begin(KEEP_ACT, before, after, now, workspace.entropy)
+        mirrored = False
         try:
             if mirror is not None:
-                token = f"{act.act_id}-mirror"
+                token = mirror_token(act.act_id)
                 copy_verified(self._root, source, self._root, mirror.path, one.measured, token=token)
+                mirrored = True
             moved = move_verified(
                 self._root, source, self._root, address.path, one.measured, token=act.act_id
             )
-        except PutBackFailed:
-            # The content lies at the address: the journal stays, so that `doctor` can end it.
-            raise
-        except MunimentError as error:
-            if mirror is not None and self._root.exists(mirror.path):
-                remove_tree(self._root, mirror.path)
-            workspace.journal.end(act)
-            raise _as_archive_error(error, address) from error
+        except BaseException as error:
+            if isinstance(error, SourceNotRemoved):
+                with contextlib.suppress(MunimentError):
+                    self._give_back(address.path, source, act)
+            if stands_as_before(self._root, source, address.path, act.act_id, one.measured):
+                if mirror is not None and mirrored:
+                    remove_tree(self._root, mirror.path)
+                let_go(workspace.journal, act)
+            # Else the content lies elsewhere: the journal stays, so that `doctor` can end it.
+            raise _as_archive_error(error, self._root, source, address) from error
         return _Moving(one, address, mirror, reference, act, moved)
 
     def _put_back(self, moving: Sequence[_Moving]) -> None:
-        """Give everything that was moved by this call its old place again."""
+        """Give everything that was moved by this call its old place again.
+
+        What can not go back keeps its journal; the others go back all the same.
+        """
+        failed: PutBackFailed | None = None
         for one in reversed(moving):
             here, back = one.address.path, one.accepted.request.source
-            move_verified(self._root, here, self._root, back, measure(self._root, here), token=one.act.act_id)
-            if one.mirror is not None:
-                remove_tree(self._root, one.mirror.path)
-            self._workspace.journal.end(one.act)
+            try:
+                self._give_back(here, back, one.act)
+                if one.mirror is not None:
+                    remove_tree(self._root, one.mirror.path)
+                let_go(self._workspace.journal, one.act)
+            except MunimentError as error:
+                failed = PutBackFailed(
+                    where=printable(here.posix), source=printable(back.posix), why=error.message
+                )
+                failed.__cause__ = error
+        if failed is not None:
+            raise failed
+
+    def _give_back(self, here: RelPath, back: RelPath, act: Act) -> None:
+        """Move one thing out of the archive again; a rest of what it was copied from goes."""
+        move_verified(self._root, here, self._root, back, measure(self._root, here), token=act.act_id)
+        rest = aside_of(back, act.act_id)
+        if self._root.exists(rest):
+            remove_tree(self._root, rest)
 
     def _receipt(self, one: _Moving, session: Session, card_root: str) -> Receipt:
         request, table = one.accepted.request, one.moved.table
@@ -209,9 +258,10 @@ class Archive:
 
 
 def read_back(root: Root, address: Address, accepted: Accepted, moved: Moved) -> ReadBack:
-    """The points of the read-back, from what was found at the address."""
+    """The points of the read-back, from what was found at the address; one that does not hold is a
+    `ReadbackFailed`."""
     rules.judge_address(address)
-    return ReadBack(
+    points = ReadBack(
         exists=root.exists(address.path),
         path_right=root.spelled_exactly(address.path),
         not_empty=moved.table.size > 0,
@@ -219,6 +269,11 @@ def read_back(root: Root, address: Address, accepted: Accepted, moved: Moved) ->
         identical=moved.table == accepted.measured.table,
         task=accepted.task,
     )
+    if not (points.exists and points.path_right and points.not_empty and points.identical):
+        raise ReadbackFailed(
+            where=printable(address.path.posix), why=say("it is not there under exactly this name")
+        )
+    return points
 
 
 def kept_draft(receipt: Receipt, track: Track) -> Draft:
@@ -243,9 +298,21 @@ def kept_draft(receipt: Receipt, track: Track) -> Draft:
     return Draft(KEPT, receipt.reference, evidence)
 
 
-def _as_archive_error(error: MunimentError, address: Address) -> MunimentError:
+def _not_recorded(moving: Sequence[_Moving], error: MunimentError) -> NotRecorded:
+    places = ", ".join(
+        printable(f"{one.accepted.request.source.posix} → {one.address.path.posix}") for one in moving
+    )
+    return NotRecorded(where=places, why=error.message)
+
+
+def _as_archive_error(error: BaseException, root: Root, source: RelPath, address: Address) -> BaseException:
+    """What the disk refused, in the words of the protocol."""
     if isinstance(error, AlreadyThere):
-        return TargetExists(where=address.path.posix)
+        return TargetExists(where=printable(address.path.posix))
     if isinstance(error, ReadbackFailed) and error.facts.get("found_size") == 0:
-        return EmptyTarget(where=address.path.posix, why=error.why)
+        return EmptyTarget(where=printable(address.path.posix), why=error.why)
+    if isinstance(error, NotThere) and not root.exists(source):
+        return MissingSource(where=printable(source.posix), why=say("it went away meanwhile"))
+    if isinstance(error, OutsideRoot | SpecialFile | WrongKind):
+        return InvalidSource(where=error.where, why=error.why or error.message)
     return error

@@ -4,54 +4,79 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from muniment.archive.model import PLAN_NAME
 from muniment.disk.root import Root
 from muniment.disk.tree import walk_stats
 from muniment.path import RelPath
 
 
-def gather(root: Root, loose: Sequence[RelPath]) -> tuple[list[RelPath], list[RelPath]]:
-    """Sources for one call, and loose files that can not be archived because they are empty.
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Sources for one call, and what can not be archived: empty files, and links."""
 
-    A folder of which every file is loose goes as a whole, so that its inner order survives.
+    sources: tuple[RelPath, ...]
+    empty: tuple[RelPath, ...]
+    links: tuple[RelPath, ...]
+
+
+def gather(root: Root, loose: Sequence[RelPath]) -> Gathered:
+    """Sort what is loose.
+
+    A folder of which every file is loose goes as a whole, so that its inner order survives, and a
+    plan or an empty file in it goes along; a link keeps the folders around it from going as wholes.
     """
-    wanted = set(loose)
-    empty = [path for path in loose if _size(root, path) == 0]
+    looking = _Looking(root, frozenset(loose))
     sources: list[RelPath] = []
     covered: set[RelPath] = set()
-    for path in sorted(wanted - set(empty)):
-        if any(above in covered for above in (path, *path.ancestors())):
-            continue
-        whole = _widest_whole(root, path, wanted)
-        covered.add(whole)
-        sources.append(whole)
-    inside = [path for path in empty if not any(above in covered for above in path.ancestors())]
-    return sources, inside
+    empty: list[RelPath] = []
+    links: list[RelPath] = []
+    for path in sorted(loose):
+        if stat.S_ISLNK(root.stat(path).st_mode):
+            links.append(path)
+        elif _size(root, path) == 0:
+            empty.append(path)
+        elif not any(above in covered for above in (path, *path.ancestors())):
+            whole = looking.widest_whole(path)
+            covered.add(whole)
+            sources.append(whole)
+    alone = (path for path in empty if not any(above in covered for above in path.ancestors()))
+    return Gathered(tuple(sources), tuple(alone), tuple(links))
 
 
-def _widest_whole(root: Root, path: RelPath, wanted: set[RelPath]) -> RelPath:
-    """The highest folder around a path that holds nothing but loose files; else the path."""
-    if path.name == PLAN_NAME:
-        return path
-    widest = path
-    for folder in path.ancestors():
-        if not folder.parts or not _all_loose(root, folder, wanted):
-            break
-        widest = folder
-    return widest
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """What was found of folders; each is walked once."""
 
+    root: Root
+    loose: frozenset[RelPath]
+    whole: dict[RelPath, bool] = field(default_factory=dict)
 
-def _all_loose(root: Root, folder: RelPath, wanted: set[RelPath]) -> bool:
-    for inner, found in walk_stats(root, folder):
-        if inner and not _is_folder(found.st_mode) and folder / RelPath.parse(inner) not in wanted:
-            return False
-    return True
+    def widest_whole(self, path: RelPath) -> RelPath:
+        """The highest folder around a path that holds nothing but loose files; else the path."""
+        widest = path
+        for folder in path.ancestors():
+            if not folder.parts or not self._all_loose(folder):
+                break
+            widest = folder
+        return widest
 
+    def _all_loose(self, folder: RelPath) -> bool:
+        if folder not in self.whole:
+            self.whole[folder] = all(
+                self._fits(folder / RelPath.parse(inner), found.st_mode)
+                for inner, found in walk_stats(self.root, folder)
+                if inner
+            )
+        return self.whole[folder]
 
-def _is_folder(mode: int) -> bool:
-    return stat.S_ISDIR(mode)
+    def _fits(self, path: RelPath, mode: int) -> bool:
+        if stat.S_ISDIR(mode):
+            return True
+        return stat.S_ISREG(mode) and (
+            path in self.loose or any(above in self.loose for above in path.ancestors())
+        )
 
 
 def _size(root: Root, path: RelPath) -> int:
-    return sum(found.st_size for _, found in walk_stats(root, path) if not _is_folder(found.st_mode))
+    return sum(found.st_size for _, found in walk_stats(root, path) if stat.S_ISREG(found.st_mode))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muniment.archive.recover import ACTS, Ending, recover
+from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
 from muniment.canonical import Json
 from muniment.disk import platform
-from muniment.disk.errors import Locked
+from muniment.disk.errors import AlreadyThere, Locked, NotThere
+from muniment.disk.journal import Act
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
@@ -48,6 +50,7 @@ def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
     looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
         _half_done,
         _leftovers,
+        _empty_addresses,
         _permissions,
         _file_system,
         _ledger,
@@ -56,52 +59,56 @@ def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
 
 
 def _half_done(workspace: Workspace, mend: bool) -> Iterator[Finding]:
-    try:
-        pending = workspace.journal.pending()
-    except MunimentError as error:
-        yield Finding("half-done acts", Level.WRONG, error.message)
-        return
-    if not pending:
+    if not workspace.journal.names():
         yield Finding("half-done acts", Level.GOOD, say("none"))
         return
     try:
         with workspace.working(alone=True, wait=False):
-            for act in workspace.journal.pending():
-                yield _end(workspace, act.act_id, mend)
+            for name in workspace.journal.names():
+                yield _end(workspace, name, mend)
     except Locked:
         yield Finding(
             "half-done acts", Level.WARNING, say("another act is going on; look again when it has ended")
         )
 
 
-def _end(workspace: Workspace, act_id: str, mend: bool) -> Finding:
-    act = next(each for each in workspace.journal.pending() if each.act_id == act_id)
-    named = {"kind": act.kind, "begun": act.begun}
-    if not workspace.journal.fits(act):
-        return Finding(
-            act_id,
-            Level.WRONG,
-            say("{kind} of {begun} was begun in another workspace; it is left alone", **named),
-        )
-    if act.kind not in ACTS:
-        return Finding(
-            act_id, Level.WRONG, say("{kind} of {begun} is nothing that can be ended here", **named)
-        )
-    if not mend:
-        return Finding(act_id, Level.WARNING, say("{kind} of {begun} is half done", **named))
+def _end(workspace: Workspace, name: str, mend: bool) -> Finding:
+    """Each journal for itself: one that can not be ended keeps no other from it."""
+    subject = printable(name.removesuffix(".json"))
     try:
+        act = workspace.journal.read(name)
+        if not workspace.journal.fits(act):
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} was begun in another workspace; it is left alone", **_named(act)),
+            )
+        if act.kind not in ACTS:
+            return Finding(
+                subject,
+                Level.WRONG,
+                say("{kind} of {begun} is nothing that can be ended here", **_named(act)),
+            )
+        if not mend:
+            return Finding(subject, Level.WARNING, say("{kind} of {begun} is half done", **_named(act)))
         ending = recover(workspace, act)
     except MunimentError as error:
         return Finding(
-            act_id,
+            subject,
             Level.WRONG,
             say("{what} {where}: {why}", what=error.message, where=error.where, why=error.why or ""),
         )
     if ending is Ending.FINISHED:
-        return Finding(act_id, Level.MENDED, say("{kind} of {begun} was finished", **named))
+        return Finding(subject, Level.MENDED, say("{kind} of {begun} was finished", **_named(act)))
     return Finding(
-        act_id, Level.MENDED, say("{kind} of {begun} was called off; its source is as it was", **named)
+        subject,
+        Level.MENDED,
+        say("{kind} of {begun} was called off; its source is as it was", **_named(act)),
     )
+
+
+def _named(act: Act) -> dict[str, object]:
+    return {"kind": printable(act.kind), "begun": printable(act.begun)}
 
 
 def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
@@ -111,29 +118,44 @@ def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
         for inner, found in walk_stats(workspace.root, FOLDER)
         if inner and stat.S_ISREG(found.st_mode) and is_scratch(os.path.basename(inner))
     ]
+    yield from _clear(workspace, "unfinished files", left, mend)
+
+
+def _empty_addresses(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Places in the archive that a killed call had claimed, and nothing came to."""
+    yield from _clear(workspace, "empty addresses", empty_addresses(workspace), mend)
+
+
+def _clear(workspace: Workspace, subject: str, left: list[RelPath], mend: bool) -> Iterator[Finding]:
+    """Remove files and empty folders, unless an act goes on: they may be its own."""
     if not left:
-        yield Finding("unfinished files", Level.GOOD, say("none"))
+        yield Finding(subject, Level.GOOD, say("none"))
     elif not mend:
-        yield Finding(
-            "unfinished files", Level.WARNING, say_count("{count} is left", "{count} are left", len(left))
-        )
+        yield Finding(subject, Level.WARNING, say_count("{count} is left", "{count} are left", len(left)))
     else:
         try:
             with workspace.working(alone=True, wait=False):
                 for path in left:
-                    workspace.root.unlink(path, missing_ok=True)
+                    _remove(workspace, path)
         except Locked:
             yield Finding(
-                "unfinished files",
+                subject,
                 Level.WARNING,
                 say("another act is going on; look again when it has ended"),
             )
             return
         yield Finding(
-            "unfinished files",
-            Level.MENDED,
-            say_count("{count} was removed", "{count} were removed", len(left)),
+            subject, Level.MENDED, say_count("{count} was removed", "{count} were removed", len(left))
         )
+
+
+def _remove(workspace: Workspace, path: RelPath) -> None:
+    """What went away, or was filled, since it was listed is nothing to remove any more."""
+    with contextlib.suppress(NotThere, AlreadyThere):
+        if stat.S_ISDIR(workspace.root.stat(path).st_mode):
+            workspace.root.remove_folder(path)
+        else:
+            workspace.root.unlink(path)
 
 
 def _permissions(workspace: Workspace, mend: bool) -> Iterator[Finding]:

@@ -9,12 +9,12 @@ from shlex import quote
 from muniment.archive.outstanding import outstanding
 from muniment.canonical import Json
 from muniment.disk.root import Root
-from muniment.hosts.generic.session import WorkingSession
+from muniment.errors import MunimentError
 from muniment.hosts.git import ask_git
 from muniment.hosts.session import Session
 from muniment.hosts.workspace import Found
 from muniment.message import Message
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.record.errors import LedgerDamaged
 from muniment.record.event import FIRST
 from muniment.record.state import Workspace, is_initialised
@@ -57,21 +57,29 @@ class Overview:
 
 
 def overview(
-    found: Found, root: Root, workspace: Callable[[], Workspace], sessions: WorkingSession
+    found: Found,
+    root: Root,
+    workspace: Callable[[], Workspace],
+    *,
+    host: str,
+    session: Session | None,
+    since_ns: int | None,
 ) -> Overview:
-    """Look at everything; nothing is made, not even `.muniment/`."""
-    session = sessions.current()
+    """Look at everything; nothing is made, not even `.muniment/`.
+
+    `since_ns` is when the working session began, in nanoseconds; None without one.
+    """
     if not is_initialised(root):
         loose = tuple(outstanding(root, ask_git, None))
-        return Overview(found, "generic", session, None, None, None, loose, (), "muniment init")
+        return Overview(found, host, session, None, None, None, loose, (), "muniment init")
     opened = workspace()
     head, damage = None, None
     try:
         head = bear_witness(opened.ledger, opened.identity.root_id)
     except LedgerDamaged as error:
         damage = error.why or error.message
-    loose = tuple(outstanding(root, ask_git, sessions.started_ns()))
-    half_done = tuple(f"{act.kind} {act.act_id}" for act in opened.journal.pending())
+    loose = tuple(outstanding(root, ask_git, since_ns))
+    half_done = tuple(_half_done(opened, name) for name in opened.journal.names())
     if damage is not None:
         step = "muniment ledger verify"
     elif half_done:
@@ -79,7 +87,16 @@ def overview(
     else:
         step = _next(loose, head)
     root_id = opened.identity.root_id
-    return Overview(found, "generic", session, root_id, head, damage, loose, half_done, step)
+    return Overview(found, host, session, root_id, head, damage, loose, half_done, step)
+
+
+def _half_done(opened: Workspace, name: str) -> str:
+    try:
+        act = opened.journal.read(name)
+    except MunimentError:
+        # `doctor` says what is wrong with it.
+        return printable(name)
+    return printable(f"{act.kind} {act.act_id}")
 
 
 def _next(loose: tuple[RelPath, ...], head: Witness | None) -> str:

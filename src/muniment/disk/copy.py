@@ -107,6 +107,7 @@ def confirm(target: Root, target_rel: RelPath, measured: Measured, *, refuse_wri
             why=say(
                 "{count} entries differ, the first is {path}", count=len(odd), path=odd[0] or target_rel.name
             ),
+            found_size=found.size,
         )
     return found
 

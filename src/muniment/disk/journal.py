@@ -83,15 +83,22 @@ class Journal:
 
     def pending(self) -> list[Act]:
         """Acts that were begun and neither ended nor called off, oldest first."""
-        if not self._root.exists(self._folder):
-            return []
-        names = [name for name in self._root.names(self._folder) if not is_scratch(name)]
         found: list[Act] = []
-        for name in names:
+        for name in self.names():
             # An act that another process ended since the listing is over.
             with contextlib.suppress(NotThere):
-                found.append(self._read(self._folder / name))
+                found.append(self.read(name))
         return found
+
+    def names(self) -> list[str]:
+        """The names of the journals there are, readable or not, oldest first."""
+        if not self._root.exists(self._folder):
+            return []
+        return [name for name in self._root.names(self._folder) if not is_scratch(name)]
+
+    def read(self, name: str) -> Act:
+        """The act of one journal; `HalfDone` when it is none that this room wrote."""
+        return self._read(self._folder / name)
 
     def fits(self, act: Act) -> bool:
         """Whether an act was begun in this very workspace on this very file system: a copied or

@@ -7,6 +7,7 @@ path is looked up twice where one descriptor will do.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -216,8 +217,14 @@ class Root:
             except OSError:
                 with named(rel):
                     raise
-            with named(rel):
-                platform.sync_folder(fd)
+            try:
+                with named(rel):
+                    platform.sync_folder(fd)
+            except BaseException:
+                # Who is told that the name was not claimed shall not find it claimed.
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=fd)
+                raise
 
     def sync_folder(self, rel: RelPath) -> None:
         """Make the names in a folder durable."""

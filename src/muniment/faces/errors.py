@@ -31,7 +31,7 @@ class ExtraMissing(UsageError):
 
     code = "EXTRA_MISSING"
     what = "{feature} needs parts that are not installed."
-    guidance = "Install them with: pip install 'muniment[{extra}]'"
+    guidance = "`pip install 'muniment[{extra}]'` installs them."
 
 
 def named(error: BaseException) -> MunimentError:

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
+    from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
 
@@ -50,8 +53,32 @@ class House(Protocol):
     def settings(self) -> Settings:
         """All declared settings over the layers in force; a bad file is a `BadSetting`."""
 
-    def use_session(self, key: str | None, status: bytes | None) -> None:
-        """What the caller handed on of the host's session: its key, or its raw `session_status`."""
+    def use_session(
+        self,
+        key: str | None = None,
+        status: bytes | None = None,
+        meta_key: object = None,
+        host_session_id: str | None = None,
+    ) -> None:
+        """Take what this call told of its session: `--session`, a raw `session_status` answer, the
+        `_meta.sessionKey` of a request, and the host's session id (which names a scheduled job's run).
+        """
+
+    def session(self) -> Session:
+        """The session that the host tells; where none is owed, the one that stands in."""
+
+    def card_root(self) -> str:
+        """What cards with an absolute path show before the archive id."""
+
+    def for_client(self, root: str | None, *, one_session: bool) -> House:
+        """A house of its own for one call of an MCP client; the caller closes it.
+
+        `root` is the folder that the client says it works in.  Only with `one_session` do the
+        session variables of the environment count: a shared server's belong to its first session.
+        """
+
+    def close(self) -> None:
+        """Let go of what was opened."""
 
     def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
         """The room that keeps deliverables; `require` adds to what the settings require."""
@@ -59,8 +86,15 @@ class House(Protocol):
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
 
+    def handoffs(self) -> Handoffs:
+        """The room of delegated work."""
+
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    @property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
 
 
 class BuildHouse(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +15,11 @@ from muniment.path import printable
 
 VARIABLE = "MUNIMENT_WORKSPACE"
 HOST_VARIABLES = ("OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR")
+CLIENT_ROOT = "MCP root"
 REFUSED_NAMES = frozenset({"arch", "archive", "archives"})
+
+_POINTER_LIMIT = 1 << 14
+"""Bytes that are read of one of git's pointer files."""
 
 
 class Rule(StrEnum):
@@ -37,9 +42,15 @@ class Found:
     by: str
 
 
-def find_workspace(flag: str | None, environment: Mapping[str, str], current: Path) -> Found:
-    """Apply the rules in their order (spec 0, workspace); the first that answers decides."""
-    found = _candidate(flag, environment, current)
+def find_workspace(
+    flag: str | None, environment: Mapping[str, str], current: Path, client_root: str | None = None
+) -> Found:
+    """Apply the rules in their order (spec 0, workspace); the first that answers decides.
+
+    `client_root` is the folder in which a client of the MCP server says that it works: the host's
+    own word, like its variables.
+    """
+    found = _candidate(flag, environment, current, client_root)
     try:
         real = found.path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -52,11 +63,15 @@ def find_workspace(flag: str | None, environment: Mapping[str, str], current: Pa
     return Found(real, found.rule, found.by)
 
 
-def _candidate(flag: str | None, environment: Mapping[str, str], current: Path) -> Found:
+def _candidate(
+    flag: str | None, environment: Mapping[str, str], current: Path, client_root: str | None
+) -> Found:
     if flag is not None:
         return Found(current / flag, Rule.FLAG, "--workspace")
     if environment.get(VARIABLE):
         return Found(current / environment[VARIABLE], Rule.ENVIRONMENT, VARIABLE)
+    if client_root is not None:
+        return Found(current / client_root, Rule.HOST, CLIENT_ROOT)
     for variable in HOST_VARIABLES:
         if environment.get(variable):
             return Found(current / environment[variable], Rule.HOST, variable)
@@ -81,17 +96,34 @@ def git_top_level(current: Path) -> Path | None:
 
 
 def _main_tree(folder: Path, marker: Path) -> Path | None:
-    """Follow the pointer that git leaves in a linked worktree; None for a submodule."""
+    """Follow the pointer that git leaves in a linked worktree; None for a submodule.
+
+    Anybody can write such a pointer into a folder that he hands over.  So the main tree must name
+    this worktree in its turn, in the place where git does: else it could be somebody else's.
+    """
     try:
-        pointer = marker.read_bytes()[: 1 << 14].decode("utf-8", "surrogateescape").strip()
+        pointer = _read_pointer(marker)
         if not pointer.startswith("gitdir:"):
             return None
-        private = folder / pointer.removeprefix("gitdir:").strip()
-        common = (private / "commondir").read_bytes()[: 1 << 14].decode("utf-8", "surrogateescape").strip()
-    except (OSError, ValueError):
+        private = (folder / pointer.removeprefix("gitdir:").strip()).resolve(strict=True)
+        shared = (private / _read_pointer(private / "commondir")).resolve(strict=True)
+        back = (private / _read_pointer(private / "gitdir")).resolve(strict=True)
+        if shared.name != ".git" or private.parent != shared / "worktrees" or not back.samefile(marker):
+            return None
+    except (OSError, ValueError, RuntimeError):
         return None
-    shared = Path(os.path.normpath(private / common))
-    return shared.parent if shared.name == ".git" and shared.parent.is_dir() else None
+    return shared.parent
+
+
+def _read_pointer(path: Path) -> str:
+    """The text of a small file, as git writes one to point elsewhere; never waits for a pipe."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("not a regular file")
+        return os.fsdecode(os.read(fd, _POINTER_LIMIT)).strip()
+    finally:
+        os.close(fd)
 
 
 def _origin(found: Found) -> Message:

@@ -108,8 +108,8 @@ class Claims:
             if rel.name != f"{value['claim_id']}.json":
                 raise ValueError("its id is not the one in its name")
             until = read_instant(value["until"]) if value["until"] is not None else None
-            if not isinstance(value["owner"], str):
-                raise ValueError("its owner is no text")
+            if not isinstance(value["owner"], str) or not isinstance(value["path"], str):
+                raise ValueError("its owner or path is no text")
             return Claim(value["claim_id"], RelPath.parse(unspell(value["path"])), value["owner"], until)
         except (NotJson, BadPath, KeyError, TypeError, ValueError) as error:
             raise StateDamaged(where=printable(rel.posix), why=say("{finding}", finding=error)) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
+from muniment.errors import MunimentError
 from muniment.message import say
 from muniment.path import RelPath, printable
 from muniment.settings import BadSetting, Layer, Setting, flatten
@@ -20,6 +21,9 @@ def read_layer(root: Root, rel: RelPath, declared: Sequence[Setting[Any]]) -> La
         data = root.read(rel, limit=1 << 20)
     except NotThere:
         return Layer(origin, {})
+    except MunimentError as error:
+        why = error.why or error.message
+        raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -99,18 +99,27 @@ class Event:
 
     def line(self) -> bytes:
         """The line of the ledger, with its newline."""
-        return canonical(self.to_json()) + b"\n"
+        return _with_seal(canonical(self._unsealed()), self.sha256) + b"\n"
 
 
-def seal(draft: Draft, *, event_id: str, at: str, actor: str, context: Context, prev: str) -> Event:
-    """Give a draft its place in the chain."""
-    open_event = Event(
-        event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev, ""
-    )
-    digest = sha256(canonical(open_event._unsealed())).hex
-    return Event(
-        event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev, digest
-    )
+def _with_seal(unsealed: bytes, digest: str) -> bytes:
+    """The canonical bytes of a record from those without `sha256`, which are written only once.
+
+    By the order of names, `sha256` stands right before `subject`, the last member but `v`; inside
+    a text, the quotes sought here would be escaped.
+    """
+    at = unsealed.rindex(b',"subject":"')
+    return b'%b,"sha256":"%b"%b' % (unsealed[:at], digest.encode(), unsealed[at:])
+
+
+def seal(
+    draft: Draft, *, event_id: str, at: str, actor: str, context: Context, prev: str
+) -> tuple[Event, bytes]:
+    """Give a draft its place in the chain: the event, and its line with newline."""
+    members = (event_id, at, actor, draft.kind, draft.subject, context.to_json(), draft.evidence, prev)
+    unsealed = canonical(Event(*members, "")._unsealed())
+    digest = sha256(unsealed).hex
+    return Event(*members, digest), _with_seal(unsealed, digest) + b"\n"
 
 
 def read_line(line: bytes) -> Event:
@@ -137,9 +146,10 @@ def read_line(line: bytes) -> Event:
         raise BadRecord("context or evidence is no object")
     event = Event(**{name: value[name] for name in (*texts, "context", "evidence")})
     try:
-        if canonical(event.to_json()) != line:
+        unsealed = canonical(event._unsealed())
+        if _with_seal(unsealed, event.sha256) != line:
             raise BadRecord("it is not written in the canonical form")
-        if sha256(canonical(event._unsealed())).hex != event.sha256:
+        if sha256(unsealed).hex != event.sha256:
             raise BadRecord("its hash does not fit")
     except NotJson as error:
         raise BadRecord(f"it has no canonical form: {error}") from error

@@ -160,11 +160,7 @@ class Ledger:
 
     def _place(self, end: _End, drafts: Sequence[Draft]) -> tuple[list[Event], bytes]:
         """Write drafts, and what must come before them, at the end."""
-        events = self._seal(end.prev, [*end.first, *drafts])
-        lines = [event.line() for event in events]
-        for event, line in zip(events, lines, strict=True):
-            if len(line) > LINE_LIMIT:
-                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
+        events, lines = self._seal(end.prev, [*end.first, *drafts])
         blob = b"".join(lines)
         if end.size and end.size + len(blob) > self._segment_bytes:
             end.segment, end.size = end.segment + 1, 0
@@ -173,11 +169,12 @@ class Ledger:
             self._torn_files_are_named()
         return events, blob
 
-    def _seal(self, prev: str, drafts: Iterable[Draft]) -> list[Event]:
+    def _seal(self, prev: str, drafts: Iterable[Draft]) -> tuple[list[Event], list[bytes]]:
         events: list[Event] = []
+        lines: list[bytes] = []
         for draft in drafts:
             now = self._clock()
-            event = seal(
+            event, line = seal(
                 draft,
                 event_id=new_ulid(now, self._entropy),
                 at=instant(now),
@@ -185,9 +182,12 @@ class Ledger:
                 context=self._context,
                 prev=prev,
             )
+            if len(line) > LINE_LIMIT:
+                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
             events.append(event)
+            lines.append(line)
             prev = event.sha256
-        return events
+        return events, lines
 
     def _end(self) -> _End:
         """Read the tail and, under the lock, set aside what a crash left there."""

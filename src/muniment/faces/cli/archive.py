@@ -11,7 +11,7 @@ from muniment.archive.accept import source_errors
 from muniment.archive.card import blocked_card, blocked_line, card_text, status_text
 from muniment.archive.content import read_requirement
 from muniment.archive.model import ARCHIVES, Receipt, Request, Track
-from muniment.archive.settings import CARD_PREFIX, FORMAT
+from muniment.archive.settings import FORMAT
 from muniment.canonical import Json
 from muniment.disk.root import Root, real_folder
 from muniment.errors import ExitCode, MunimentError
@@ -23,6 +23,18 @@ from muniment.message import say
 from muniment.path import RelPath
 
 _ANSWER_LIMIT = 1 << 20
+
+
+def _ends_with_valued(word: str, valued: set[str]) -> bool:
+    """Whether letters behind one dash end with one whose value is the next word.
+
+    >>> [_ends_with_valued(word, {"-w"}) for word in ("-qw", "-q", "-wq", "-qw/home/w", "--w")]
+    [True, False, False, False, False]
+    """
+    if word[:1] != "-" or word[1:2] in ("", "-"):
+        return False
+    takes = next((at for at, letter in enumerate(word[1:], 1) if f"-{letter}" in valued), None)
+    return takes == len(word) - 1
 
 
 class ArchiveGroup(Group):
@@ -47,7 +59,7 @@ class ArchiveGroup(Group):
         for word in words:
             if word == "--":
                 return None
-            if word in valued:
+            if word in valued or _ends_with_valued(word, valued):
                 next(words, None)
             elif not word.startswith("-"):
                 return word
@@ -128,8 +140,7 @@ def _keep(
                 lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
             )
             return None
-        prefix = house.settings().get(CARD_PREFIX) or house.root.path
-        card_root = f"{prefix}/{ARCHIVES}" if style == "card" else ARCHIVES
+        card_root = house.card_root() if style == "card" else ARCHIVES
         receipts = archive.keep(requests, card_root=card_root, progress=lambda files, read: advance(read))
     terminal.result({"receipts": [one.to_json() for one in receipts]}, lambda: _print(call, receipts, style))
     for receipt in receipts:

@@ -195,9 +195,7 @@ def seal_entry(call: Call, reference: str) -> None:
     """Record a deliverable as it is now; from then on any edit counts as a change."""
     workspace = call.house.workspace
     entry = find_entry(workspace, reference)
-    if entry.undone:
-        raise wrong(say("{reference} was taken back", reference=reference), click.get_current_context())
-    seal(workspace, entry)
+    seal(workspace, entry, call.house.settings().get(MUTABLE))
     sealed = find_entry(workspace, entry.reference)
     what: Message = say("plan") if sealed.track is Track.PLAN else say("file")
     call.terminal.result(

@@ -15,6 +15,14 @@ _LEVELS = {
     Level.WARNING: say("warning"),
     Level.WRONG: say("wrong"),
 }
+_SUBJECTS = {
+    "half-done acts": say("half-done acts"),
+    "unfinished files": say("unfinished files"),
+    "permissions": say("permissions"),
+    "file system": say("file system"),
+    "ledger": say("ledger"),
+}
+"""What `doctor` looks at; any other subject is the id of an act."""
 
 
 @command(more=(say("With -n it looks and mends nothing."),))
@@ -27,7 +35,7 @@ def doctor(call: Call) -> ExitCode | None:
         rows = [
             [
                 say("{mark} {level}", mark=_MARKS[one.level], level=_LEVELS[one.level]),
-                one.subject,
+                _SUBJECTS.get(one.subject, one.subject),
                 one.message,
             ]
             for one in findings

@@ -238,6 +238,7 @@ _STATES: dict[str, Message] = {
     "intact": say("intact"),
     "changed": say("changed"),
     "missing": say("missing"),
+    "unreadable": say("unreadable"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.archive.card import status_line
 from muniment.archive.identity import Proof, prove_identity
 from muniment.archive.model import Request
-from muniment.archive.sweep import gather
+from muniment.archive.sweep import Gathered, gather
 from muniment.canonical import Json, canonical
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
@@ -13,7 +13,7 @@ from muniment.faces.cli.confirm import confirmed
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.values import Word
 from muniment.message import Message, say, say_count
-from muniment.path import RelPath
+from muniment.record.locate import path_text
 
 
 @command(rehearses=True)
@@ -41,13 +41,15 @@ def status(call: Call, strict: bool) -> ExitCode | None:
 def sweep(call: Call) -> ExitCode | None:
     """Archive everything that is not archived, after showing it."""
     house, terminal = call.house, call.terminal
-    sources, empty = gather(house.root, house.loose())
+    gathered = gather(house.root, house.loose())
+    sources = gathered.sources
     shown: dict[str, Json] = {
         "act": "sweep",
-        "sources": [path.posix for path in sources],
-        "empty": [path.posix for path in empty],
+        "sources": [path_text(path) for path in sources],
+        "empty": [path_text(path) for path in gathered.empty],
+        "links": [path_text(path) for path in gathered.links],
     }
-    _show_sweep(call, sources, empty)
+    _show_sweep(call, gathered)
     if not sources or call.options.dry_run:
         terminal.result({**shown, "receipts": []})
         return None
@@ -69,13 +71,15 @@ def sweep(call: Call) -> ExitCode | None:
     return None
 
 
-def _show_sweep(call: Call, sources: list[RelPath], empty: list[RelPath]) -> None:
-    if not sources:
+def _show_sweep(call: Call, gathered: Gathered) -> None:
+    if not (gathered.sources or gathered.empty or gathered.links):
         call.terminal.note(say("Everything is archived."))
-    for path in sources:
+    for path in gathered.sources:
         call.terminal.note(say("  ✓ {path}", path=path.posix))
-    for path in empty:
+    for path in gathered.empty:
         call.terminal.note(say("  ✗ {path} (empty: nothing to archive)", path=path.posix))
+    for path in gathered.links:
+        call.terminal.note(say("  ✗ {path} (a link: not archived)", path=path.posix))
 
 
 @command()

@@ -25,11 +25,18 @@ ROOT = Group(
         "archive": Entry(
             "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
         ),
+        "handoff": Entry(
+            "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
+        ),
+        "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
+        ),
+        "mcp": Entry(
+            "muniment.faces.cli.mcp:mcp", say("Serve the rooms as tools to an agent, over MCP."), extra="mcp"
         ),
         "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
         "settings": Entry(

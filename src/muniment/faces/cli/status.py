@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.desk.status import Overview
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command
-from muniment.hosts.session import Session
+from muniment.hosts.session import Session, SessionSource
 from muniment.hosts.workspace import Found, Rule
 from muniment.message import Message, say, say_count
 from muniment.record.event import Draft
@@ -17,6 +17,13 @@ _RULES = {
     Rule.MARKER: say("it holds .muniment"),
     Rule.GIT: say("top of the git repository"),
     Rule.CURRENT: say("current folder"),
+}
+_SOURCES = {
+    SessionSource.HOST: say("told by the host"),
+    SessionSource.SESSION_STATUS: say("from the answer of session_status"),
+    SessionSource.FLAG: say("named by --session"),
+    SessionSource.COMMAND: say("told by the configured command"),
+    SessionSource.FALLBACK: say("stands in, no host tells one"),
 }
 
 
@@ -63,7 +70,7 @@ def _rule(found: Found) -> Message:
 def _session(session: Session | None) -> Message:
     if session is None:
         return say("none yet")
-    return say("{id}  ({source})", id=session.archive_id, source=session.source.value)
+    return say("{id}  ({source})", id=session.archive_id, source=_SOURCES[session.source])
 
 
 def _ledger(seen: Overview) -> Message:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import Clock, instant, read_instant
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import NotThere, OutsideRoot, SpecialFile, WrongKind
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
@@ -90,7 +90,8 @@ class WorkingSession:
 
     def _read(self) -> tuple[str, str] | None:
         """The id and the start of the session that goes on; a file nobody can read is none."""
-        with contextlib.suppress(NotThere, NotJson, KeyError, TypeError, ValueError):
+        unreadable = (NotThere, WrongKind, SpecialFile, OutsideRoot)
+        with contextlib.suppress(*unreadable, NotJson, KeyError, TypeError, ValueError):
             value = read_json(self._root.read(self._file, limit=1 << 16))
             archive_id, started, used = value["archive_id"], value["started"], read_instant(value["used"])
             read_instant(started)

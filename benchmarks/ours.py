@@ -1,0 +1,144 @@
+"""The format as a program that can be timed beside others: a store of one file a run.
+
+    python -m benchmarks.ours first|second STORE TREE
+    python -m benchmarks.ours tar FILE TREE
+    python -m benchmarks.ours restore STORE DEST
+    python -m benchmarks.ours verify STORE
+    python -m benchmarks.ours one STORE PATH
+
+The store is not the vault: no catalogue that others share, no locks.  It shows what the format alone
+costs: pieces are appended to a pack and synced, the index beside them; `second` keeps a memory of groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from muniment.bundle.extract import extract
+from muniment.bundle.index import Index
+from muniment.bundle.join import join
+from muniment.bundle.manifest import Heading
+from muniment.bundle.model import Known, Row
+from muniment.bundle.pack import Packing
+from muniment.bundle.tree import Tree
+from muniment.bundle.verify import unfold, verify
+from muniment.disk.root import Root
+from muniment.path import RelPath
+
+HEADING = Heading("generic", "default", datetime(2026, 11, 30, tzinfo=UTC), "bench", ["workspace/tree"])
+WORKERS = int(os.environ.get("BENCH_WORKERS", "2"))
+
+
+class Store:
+    """Pieces in packs, found by a table of ids."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        place.mkdir(exist_ok=True)
+        self.table: dict[bytes, tuple[int, int, int]] = self._load("table")
+        self.known: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = self._load(
+            "memory"
+        )
+        self._fresh: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = {}
+        self._packs: dict[int, int] = {}
+
+    def _load(self, name: str) -> dict:  # type: ignore[type-arg]
+        path = self.place / name
+        return marshal.loads(path.read_bytes()) if path.exists() else {}
+
+    def recall(self, key: bytes) -> Known | None:
+        found = self.known.get(key)
+        if found is None:
+            return None
+        self._fresh[key] = found
+        return Known(*found)
+
+    def remember(self, key: bytes, known: Known) -> None:
+        self._fresh[key] = (known.extents, known.files)
+
+    def save(self, tree: Path) -> None:
+        self.known = self._load("memory")
+        number = len(list(self.place.glob("pack-*")))
+        fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+        at = 0
+        with (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack, Tree(fd) as source:
+            entries = source.entries("files/workspace")
+            packing = Packing(
+                entries, source, HEADING, workers=WORKERS, memory=self, have=self.table.__contains__
+            )
+            for extent in packing:
+                if extent.piece is not None and extent.id not in self.table:
+                    self.table[extent.id] = (number, at, len(extent.piece))
+                    at += pack.write(extent.piece)
+            pack.flush()
+            os.fsync(pack.fileno())
+        os.close(fd)
+        index = packing.index
+        (self.place / f"index-{number}").write_bytes(index.to_bytes())
+        (self.place / "table").write_bytes(marshal.dumps(self.table))
+        (self.place / "memory").write_bytes(marshal.dumps(self._fresh))
+        print(f"{packing.files} files, {len(index)} extents, {at + len(index.to_bytes())} bytes new")
+
+    def index(self) -> Index:
+        number = len(list(self.place.glob("index-*"))) - 1
+        return Index.read((self.place / f"index-{number}").read_bytes())
+
+    def fetch(self, row: Row) -> bytes:
+        number, offset, length = self.table[row.id]
+        fd = self._packs.get(number)
+        if fd is None:
+            fd = self._packs[number] = os.open(self.place / f"pack-{number}", os.O_RDONLY)
+        return os.pread(fd, length, offset)
+
+
+def tar(out: Path, tree: Path) -> None:
+    """The tar.gz alone, hashed as it is written."""
+    fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    state = hashlib.sha256()
+    with out.open("wb", buffering=1 << 20) as file, Tree(fd) as source:
+        for part in join(Packing(source.entries("files/workspace"), source, HEADING, workers=WORKERS)):
+            state.update(part)
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    print(state.hexdigest())
+
+
+def one(store: Store, path: str) -> Iterator[int]:
+    """The stored bytes that hold one file."""
+    wanted = path.encode()
+    rows = list(store.index())
+    first = max((at for at, row in enumerate(rows) if row.path <= wanted), default=0)
+    while first and rows[first].path == wanted:
+        first -= 1
+    for row in rows[first:]:
+        if row.path > wanted:
+            return
+        yield len(store.fetch(row))
+
+
+def main() -> None:
+    verb, place = sys.argv[1], Path(sys.argv[2])
+    if verb in ("first", "second"):
+        Store(place).save(Path(sys.argv[3]))
+    elif verb == "tar":
+        tar(place, Path(sys.argv[3]))
+    elif verb == "restore":
+        store, dest = Store(place), Path(sys.argv[3])
+        with Root.open(dest.parent) as root:
+            extract(unfold(store.index(), store.fetch, 1), root, RelPath.parse(dest.name), outside_links=True)
+    elif verb == "verify":
+        store = Store(place)
+        print(verify(unfold(store.index(), store.fetch, 2)).files)
+    elif verb == "one":
+        print(sum(one(Store(place), sys.argv[3])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Floor 2, `bundle`: extracting: everything into a folder of its own, which appears whole or not at all.
+
+Files are written below a staging folder by descriptors that follow no link; links are made last,
+when nothing is written any more.  Only a bundle that agrees with its manifest gets its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+
+from muniment.bundle.errors import OutsideLink
+from muniment.bundle.members import Member
+from muniment.bundle.tree import Chain
+from muniment.bundle.verify import Verified, verify
+from muniment.disk import platform
+from muniment.disk.copy import discard
+from muniment.disk.errors import AlreadyThere, named
+from muniment.disk.root import Root
+from muniment.disk.write import scratch_name, write_all
+from muniment.evidence import Kind
+from muniment.path import RelPath, printable
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+HOLE = 64 << 10
+_ZEROS = bytes(HOLE)
+
+
+def extract(
+    raw: Iterable[bytes],
+    root: Root,
+    target: RelPath,
+    *,
+    token: str | None = None,
+    outside_links: bool = False,
+) -> Verified:
+    """Write a bundle's tar stream as a new folder `target`; all of it or nothing.
+
+    Modes and times are set; set-user and set-group bits are not, owners are the caller's.
+    `outside_links` lets links point out of their section.  Raises what `verify` raises, and the
+    errors of `disk`.
+    """
+    if root.exists(target):
+        raise AlreadyThere(where=printable(target.posix))
+    staging = target.parent / scratch_name(token)
+    root.claim_folder(staging, 0o700)
+    try:
+        with root.folder(staging) as fd:
+            writer = _Writer(fd, outside_links)
+            try:
+                with named(target):
+                    result = verify(raw, writer)
+                    writer.finish()
+                    platform.sync_file_system(fd)
+            finally:
+                writer.close()
+        with root.folder(target.parent) as parent, named(target):
+            platform.rename_exclusive(parent, staging.name, parent, target.name)
+            platform.sync_folder(parent)
+    except BaseException:
+        _open_up(root, staging)
+        discard(root, staging)
+        raise
+    return result
+
+
+class _Writer:
+    """Takes members and writes them below the staging folder."""
+
+    def __init__(self, fd: int, outside_links: bool) -> None:
+        self._chain = Chain(fd)
+        self._made: set[tuple[str, ...]] = {()}
+        self._outside_links = outside_links
+        self._folders: list[Member] = []
+        self._links: list[Member] = []
+        self._file = -1
+
+    def folder(self, member: Member) -> None:
+        """Make it now; its mode and time come when everything lies in it."""
+        self._folder(tuple(member.path.split("/")))
+        self._folders.append(member)
+
+    def link(self, member: Member) -> None:
+        """Keep it for the end."""
+        if not self._outside_links and not stays_inside(member.path, member.target):
+            raise OutsideLink(where=printable(member.path), target=printable(member.target))
+        self._links.append(member)
+
+    def file(self, member: Member) -> Callable[[bytes], object]:
+        """Open it; the bytes are written as they come, long zeros as holes."""
+        *names, name = member.path.split("/")
+        if member.same_as:
+            return lambda data: self._repeat(member)
+        fd = self._file = os.open(name, NEW, 0o600, dir_fd=self._folder(tuple(names)))
+        place = 0
+
+        def put(data: bytes) -> None:
+            nonlocal place
+            if data:
+                place += len(data)
+                if len(data) >= 4096 and data == _ZEROS[: len(data)]:
+                    os.lseek(fd, len(data), os.SEEK_CUR)
+                elif len(data) > HOLE:
+                    for start in range(0, len(data), HOLE):
+                        part = data[start : start + HOLE]
+                        if part == _ZEROS[: len(part)]:
+                            os.lseek(fd, len(part), os.SEEK_CUR)
+                        else:
+                            write_all(fd, part)
+                else:
+                    write_all(fd, data)
+                return
+            if os.fstat(fd).st_size != place:
+                os.ftruncate(fd, place)  # it ends in a hole
+            self._dress(fd, member)
+            self._file = -1
+            os.close(fd)
+
+        return put
+
+    def finish(self) -> None:
+        """Links, then the folders' modes and times, deepest first."""
+        for member in self._links:
+            *names, name = member.path.split("/")
+            parent = self._folder(tuple(names))
+            os.symlink(member.target, name, dir_fd=parent)
+            with contextlib.suppress(NotImplementedError):
+                os.utime(name, ns=(member.mtime_ns, member.mtime_ns), dir_fd=parent, follow_symlinks=False)
+        for member in sorted(self._folders, key=lambda one: one.path.count("/"), reverse=True):
+            self._dress(self._chain.folder(member.path.split("/")), member)
+
+    def close(self) -> None:
+        """Close what an error has left open."""
+        self._chain.close()
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _folder(self, names: tuple[str, ...]) -> int:
+        """The descriptor of a folder; it and those above it are made if they are missing."""
+        if names not in self._made:
+            for depth in range(1, len(names) + 1):
+                if names[:depth] not in self._made:
+                    os.mkdir(names[depth - 1], 0o700, dir_fd=self._chain.folder(list(names[: depth - 1])))
+                    self._made.add(names[:depth])
+        return self._chain.folder(list(names))
+
+    def _repeat(self, member: Member) -> None:
+        """A hard link of another writer becomes a file of its own."""
+        *old, source = member.same_as.split("/")
+        opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._chain.folder(old))
+        try:
+            put = self.file(member._replace(same_as=""))
+            while part := os.read(opened, HOLE):
+                put(part)
+            put(b"")
+        finally:
+            os.close(opened)
+
+    def _dress(self, fd: int, member: Member) -> None:
+        kept = 0o1777 if member.kind is Kind.DIRECTORY else 0o777
+        os.fchmod(fd, member.mode & kept)
+        os.utime(fd, ns=(member.mtime_ns, member.mtime_ns))
+
+
+def stays_inside(path: str, target: str) -> bool:
+    """Whether a link's target, read without following any other link, lies in the link's section.
+
+    >>> stays_inside("files/workspace/a/b", "../c"), stays_inside("files/workspace/a", "../../x")
+    (True, False)
+    """
+    if target.startswith("/"):
+        return False
+    section = 3 if path.startswith("files/extra/") and path.count("/") > 2 else 2
+    names = path.split("/")[:-1]
+    for name in target.split("/"):
+        if name == "..":
+            if len(names) <= section:
+                return False
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return True
+
+
+def _open_up(root: Root, staging: RelPath) -> None:
+    """Folders of a refused bundle may already have the modes it asked for; removing needs ours."""
+    with contextlib.suppress(OSError, AlreadyThere), root.folder(staging) as fd:
+        todo = [fd]
+        while todo:
+            here = todo.pop()
+            os.fchmod(here, 0o700)
+            with os.scandir(here) as found:
+                for item in found:
+                    if item.is_dir(follow_symlinks=False):
+                        os.chmod(item.name, 0o700, dir_fd=here)
+                        todo.append(
+                            os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                        )
+            if here != fd:
+                os.close(here)

@@ -1,0 +1,71 @@
+"""Floor 2, `bundle`: the manifest as a file of the stream: its text is cut and deflated as it grows.
+
+Its record names its size, so it can only be given out when the last row is known; until then its
+pieces wait, deflated, in a spool: a few bytes a file, and on disk when there are very many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from muniment.bundle import tar
+from muniment.bundle.cuts import cut_after
+from muniment.bundle.extent import make_extent
+from muniment.bundle.manifest import Text
+from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed
+from muniment.bundle.tar import wire
+from muniment.evidence import Kind
+
+OPENING_MOST = 512 << 10
+"""A longer opening (very many exclusions) is cut."""
+
+PATH = wire(MANIFEST)
+
+
+class Listing:
+    """Takes a row a file and gives the manifest's extents at the end."""
+
+    def __init__(self, text: Text, created: int, mean: int, spool: IO[bytes], have: Have) -> None:
+        self._text = text
+        self._created = created
+        self._mean = mean
+        self._spool = spool
+        self._have = have
+        self._size = 0
+        self._rows: list[str] = []
+        self._waiting: list[tuple[bytes, int, int, int]] = []  # id, length, crc, stored length or -1
+
+    def add(self, packed: Packed) -> None:
+        """The next file."""
+        row = self._text.row(packed)
+        self._rows.append(row)
+        if cut_after(wire(packed.path), len(row), self._mean):
+            self._cut()
+
+    def finish(self, warnings: Sequence[str]) -> Iterator[Extent]:
+        """The manifest's record, its opening, its rows and its end."""
+        self._cut()
+        opening, closing = self._text.opening().encode("ascii"), self._text.closing(warnings).encode("ascii")
+        size = len(opening) + self._size + len(closing)
+        entry = Entry(MANIFEST, Kind.FILE, 0o644, self._created * tar.SECOND, size)
+        head = tar.header(entry, size) + opening
+        for start in range(0, len(head), OPENING_MOST):
+            yield make_extent(head[start : start + OPENING_MOST], PATH, self._have)
+        self._spool.seek(0)
+        for name, length, crc, kept in self._waiting:
+            yield Extent(name, length, crc, PATH, None if kept < 0 else self._spool.read(kept))
+        end = closing + tar.padding(size)
+        for start in range(0, len(end), OPENING_MOST):
+            yield make_extent(end[start : start + OPENING_MOST], PATH, self._have)
+
+    def _cut(self) -> None:
+        if not self._rows:
+            return
+        raw = "".join(self._rows).encode("ascii")
+        self._rows = []
+        self._size += len(raw)
+        name, length, crc, _, piece = make_extent(raw, PATH, self._have)
+        if piece is not None:
+            self._spool.write(piece)
+        self._waiting.append((name, length, crc, -1 if piece is None else len(piece)))

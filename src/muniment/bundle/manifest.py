@@ -1,0 +1,265 @@
+"""Floor 2, `bundle`: `manifest.json`, version 1.1 (spec 5, bundle): written and read row by row.
+
+The text is ASCII: a byte of a path that is not UTF-8 stands as the escape `\\udcXX`, which is how
+Python and everything that reads JSON leniently keep it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any, NamedTuple
+
+from muniment.bundle.errors import BadManifest
+from muniment.bundle.model import Packed, is_sound
+from muniment.bundle.tar import wire
+from muniment.message import Message, say
+from muniment.path import printable
+
+VERSION = "1.1"
+BYTES_MOST = 256 << 20
+_SPACE = re.compile(r"[ \t\n\r]*")
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+class Exclusion(NamedTuple):
+    """Something left out of a snapshot and why."""
+
+    section: str
+    rel: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a manifest says beside its files; `source` is the layout's name."""
+
+    source: str
+    mode: str
+    created_at: datetime
+    label: str
+    sections: Sequence[str]
+    exclusions: Sequence[Exclusion] = ()
+    warnings: Sequence[str] = ()
+
+
+class Text:
+    """Writes a manifest's text in stretches: `opening`, then a row a file, then `closing`.
+
+    API files come before the others, as their paths do.
+    """
+
+    def __init__(self, heading: Heading) -> None:
+        self._heading = heading
+        self._first = True
+        self._api = True
+        self.files = 0
+        self.size = 0
+
+    def opening(self) -> str:
+        """Everything before the first row."""
+        one = self._heading
+        moment = one.created_at.astimezone(UTC)
+        facts = {
+            "version": VERSION,
+            "source": one.source,
+            "mode": one.mode,
+            "created_at_unix": int(moment.timestamp()),
+            "created_at": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "label": one.label,
+            "sections": sorted(one.sections),
+            "exclusions": [item._asdict() for item in one.exclusions],
+        }
+        lines = ",\n".join(f"{quoted(key)}:{_json(value)}" for key, value in facts.items())
+        return f'{{{lines},\n"contents":{{"api":['
+
+    def row(self, packed: Packed) -> str:
+        """The row of one file, with what parts it from the row before."""
+        lead = "\n" if self._first else ",\n"
+        if self._api and not packed.path.startswith("api/"):
+            lead, self._api = '],"files":[\n', False
+        self._first = False
+        self.files += 1
+        self.size += packed.size
+        return f'{lead}{{"path":{quoted(packed.path)},"size":{packed.size},"sha256":"{packed.sha256}"}}'
+
+    def closing(self, warnings: Sequence[str]) -> str:
+        """Everything after the last row; `warnings` are added to the heading's."""
+        lead = '],"files":[]' if self._api else "]"
+        summary = {
+            "total_files": self.files,
+            "total_size_bytes": self.size,
+            "warnings": [*self._heading.warnings, *warnings],
+        }
+        return f'{lead}}},\n"plan_summary":{_json(summary)}}}\n'
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def read_manifest(
+    data: bytes, each: Callable[[Packed], object] = lambda packed: None, most: int = BYTES_MOST
+) -> dict[str, Any]:
+    """Read a manifest from outside: its facts without `contents`; `each` is given every file listed.
+
+    Rows are handed on one at a time and never kept.  `BadManifest` says what is wrong with it.
+
+    >>> read_manifest(b'{"version": "1.1", "contents": {"files": [], "api": []}}')
+    {'version': '1.1'}
+    """
+    if len(data) > most:
+        raise _refused(say("it has {size} bytes; {most} is the most", size=len(data), most=most))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _refused(say("it is not UTF-8 text")) from error
+    scan = _Scan(text)
+    facts: dict[str, Any] = {}
+    lists: set[str] | None = None
+    for key in scan.members():
+        if key == "contents":
+            lists = _contents(scan, each)
+        else:
+            facts[key] = scan.value()
+    scan.end()
+    if facts.get("version") != VERSION:
+        raise _refused(say("its version {version} is not known here", version=repr(facts.get("version"))))
+    if lists is None:
+        raise _refused(say("it has no list of contents"))
+    if not lists >= {"api", "files"}:
+        raise _refused(say("its contents lack the list of files or of API files"))
+    return facts
+
+
+def _contents(scan: _Scan, each: Callable[[Packed], object]) -> set[str]:
+    lists = set()
+    for name in scan.members():
+        lists.add(name)
+        if name not in ("api", "files"):
+            scan.value()
+            continue
+        for item in scan.items():
+            each(_row(item, name))
+    return lists
+
+
+def _row(item: object, listed: str) -> Packed:
+    if not isinstance(item, dict):
+        raise _refused(say("a row of its contents is not an object"))
+    path, size, digest = item.get("path"), item.get("size"), item.get("sha256")
+    if not isinstance(path, str) or not isinstance(digest, str) or type(size) is not int:
+        raise _refused(say("a row of its contents lacks path, size or sha256"))
+    if size < 0 or not _HEX.fullmatch(digest):
+        raise _refused(say("a row of its contents has an impossible size or sha256"), path)
+    path = plain(path)
+    if not _sound(path):
+        raise _refused(say("a row of its contents has an impossible path"), printable(path))
+    if not path.startswith(f"{listed}/"):
+        raise _refused(say("a row of its contents stands in the wrong list"), path)
+    return Packed(path, size, digest)
+
+
+def _sound(path: str) -> bool:
+    try:
+        return is_sound(wire(path))
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return False
+
+
+def plain(path: str) -> str:
+    """A path without the prefixes that other writers put before it.
+
+    >>> plain("./backup/files/workspace/a"), plain("backup/manifest.json")
+    ('files/workspace/a', 'manifest.json')
+    """
+    while path.startswith("./"):
+        path = path[2:]
+    return path.removeprefix("backup/")
+
+
+def _refused(why: Message, where: str = "") -> BadManifest:
+    return BadManifest(why=why, where=where)
+
+
+class _Scan:
+    """Walks through JSON text and decodes one value at a time."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._decode = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant).raw_decode
+
+    def members(self) -> Iterator[str]:
+        """The keys of an object; whoever iterates takes each value before the next key."""
+        self._take("{")
+        seen: set[str] = set()
+        while not self._taken("}"):
+            if seen:
+                self._take(",")
+            key = self.value()
+            if not isinstance(key, str):
+                raise _refused(say("it is not JSON"))
+            if key in seen:
+                raise _refused(say('the key "{key}" stands twice', key=key))
+            seen.add(key)
+            self._take(":")
+            yield key
+
+    def items(self) -> Iterator[object]:
+        """The items of a list."""
+        self._take("[")
+        first = True
+        while not self._taken("]"):
+            if not first:
+                self._take(",")
+            first = False
+            yield self.value()
+
+    def value(self) -> Any:
+        """The value that begins here, whole."""
+        self._space()
+        try:
+            value, self._at = self._decode(self._text, self._at)
+        except BadManifest:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise _refused(say("it is not JSON")) from error
+        return value
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        self._space()
+        if self._at != len(self._text):
+            raise _refused(say("something follows its end"))
+
+    def _space(self) -> None:
+        match = _SPACE.match(self._text, self._at)
+        if match:
+            self._at = match.end()
+
+    def _taken(self, sign: str) -> bool:
+        self._space()
+        if self._text.startswith(sign, self._at):
+            self._at += 1
+            return True
+        return False
+
+    def _take(self, sign: str) -> None:
+        if not self._taken(sign):
+            raise _refused(say("it is not JSON"))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _refused(say("a key stands twice in one object"))
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise _refused(say("it is not JSON"))

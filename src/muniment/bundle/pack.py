@@ -1,0 +1,442 @@
+"""Floor 2, `bundle`: packing: entries in path order become extents, a manifest and an index.
+
+The calling thread plans: it groups small files by path and size alone, and reads and cuts large
+ones.  Workers read the small files, hash and deflate.  What comes out is the same for any number of
+workers, because nothing that decides a cut depends on them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from typing import NamedTuple
+
+from muniment.bundle import tar
+from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
+from muniment.bundle.extent import make_extent
+from muniment.bundle.index import Index, IndexWriter
+from muniment.bundle.listing import Listing
+from muniment.bundle.manifest import Heading, Text
+from muniment.bundle.model import (
+    BLOCK,
+    MANIFEST,
+    Entry,
+    Extent,
+    Fault,
+    Have,
+    Known,
+    Memory,
+    Packed,
+    Source,
+    too_far,
+)
+from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
+from muniment.evidence import Kind
+from muniment.message import Message, say
+from muniment.path import printable
+
+BATCH = 1 << 20
+"""Raw bytes that a worker is given at once: enough to make the hand-over cheap."""
+
+BATCH_MOST = 4096
+"""Steps in a batch at most, when nearly everything is known already."""
+
+AHEAD = 3
+"""Batches in flight for each worker."""
+
+TRIES = 3
+"""How often a file that changes under the reader is read."""
+
+SPOOL = 8 << 20
+"""Bytes of deflated manifest that are kept in memory; more goes to a temporary file."""
+
+
+class Unsorted(ValueError):
+    """The entries do not come in the order of their paths, or a path stands twice."""
+
+
+class _Group(NamedTuple):
+    """Small entries that make one extent; `size` is what it will have, in raw bytes."""
+
+    members: list[Entry]
+    key: bytes | None
+    size: int
+
+
+class _Piece(NamedTuple):
+    """Raw bytes that make one extent of a large file."""
+
+    raw: bytes
+    path: bytes
+
+
+class _Made(NamedTuple):
+    """What came of one group or piece; `more` when the same file goes on in the next."""
+
+    extents: list[Extent]
+    files: list[Packed]
+    faults: list[Fault]
+    key: bytes | None = None
+    more: bool = False
+
+
+_Step = _Group | _Piece | _Made
+
+
+class Packing:
+    """One run of the packer: iterate it for the extents in stream order, then ask for the rest.
+
+    `workers` threads help the calling one; 0 does everything in it.  `memory` and `have` save
+    reading and deflating what is known to be kept already.  `faults`, `index`, `files` and
+    `size` (of all files, in bytes) are complete when the iteration has ended.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        source: Source,
+        heading: Heading,
+        *,
+        rules: CutRules = MEASURED,
+        workers: int = 2,
+        memory: Memory | None = None,
+        have: Have = lambda extent: False,
+    ) -> None:
+        self._entries = entries
+        self._source = source
+        self._heading = heading
+        self._rules = rules
+        self._workers = workers
+        self._memory = memory
+        self._have = have
+        self._rows = IndexWriter()
+        self._text = Text(heading)
+        self.faults: list[Fault] = []
+
+    @property
+    def index(self) -> Index:
+        """The index of everything that was given out."""
+        return self._rows.done()
+
+    @property
+    def files(self) -> int:
+        """How many files the manifest lists."""
+        return self._text.files
+
+    @property
+    def size(self) -> int:
+        """How many bytes those files have together."""
+        return self._text.size
+
+    def __iter__(self) -> Iterator[Extent]:
+        with SpooledTemporaryFile(max_size=SPOOL) as spool:
+            created = int(self._heading.created_at.timestamp())
+            listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
+            trail: list[tuple[bytes, int, int]] = []
+            for made in self._made():
+                self.faults += made.faults
+                for packed in made.files:
+                    listing.add(packed)
+                if self._memory is not None:
+                    trail += [extent[:3] for extent in made.extents]
+                    if not made.more:
+                        if made.key is not None:
+                            known = Known(tuple(trail), tuple(packed.sha256 for packed in made.files))
+                            self._memory.remember(made.key, known)
+                        trail = []
+                for extent in made.extents:
+                    self._rows.add(extent)
+                    yield extent
+            for extent in listing.finish(
+                [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
+            ):
+                self._rows.add(extent)
+                yield extent
+        end = make_extent(tar.END, wire(MANIFEST), self._have)
+        self._rows.add(end)
+        yield end
+
+    def _made(self) -> Iterator[_Made]:
+        """Everything made, in stream order, with a bounded number of batches in flight."""
+        if not self._workers:
+            for batch in self._batches():
+                yield from self._work(batch)
+            return
+        with ThreadPoolExecutor(self._workers, "pack") as pool:
+            flying: deque[Future[list[_Made]] | list[_Made]] = deque()
+            busy = 0
+            try:
+                for batch in self._batches():
+                    if any(not isinstance(step, _Made) for step in batch):
+                        flying.append(pool.submit(self._work, batch))
+                        busy += 1
+                    else:
+                        flying.append(self._work(batch))
+                    most = AHEAD * self._workers
+                    while flying and (busy > most or len(flying) > 4 * most or isinstance(flying[0], list)):
+                        first = flying.popleft()
+                        if isinstance(first, list):
+                            yield from first
+                        else:
+                            busy -= 1
+                            yield from first.result()
+                for first in flying:
+                    yield from first if isinstance(first, list) else first.result()
+            finally:
+                for waiting in flying:
+                    if not isinstance(waiting, list):
+                        waiting.cancel()
+
+    # Planning, in the calling thread.
+
+    def _batches(self) -> Iterator[list[_Step]]:
+        batch: list[_Step] = []
+        size = 0
+        for step in self._steps():
+            batch.append(step)
+            if isinstance(step, _Group):
+                size += step.size
+            elif isinstance(step, _Piece):
+                size += len(step.raw)
+            if size >= BATCH or len(batch) >= BATCH_MOST:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _steps(self) -> Iterator[_Step]:
+        rules = self._rules
+        group: list[Entry] = []
+        size = 0
+        before = b""
+        for entry in self._entries:
+            path = wire(entry.path)
+            if path <= before:
+                raise Unsorted(f"{entry.path!r} does not come after {os.fsdecode(before)!r}")
+            before = path
+            if too_far(path):
+                yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
+                continue
+            room = tar.room(entry, path)
+            large = entry.size > rules.large
+            if group and (large or size + room > rules.cap):
+                yield self._group(group, size)
+                group, size = [], 0
+            if large:
+                yield from self._large(entry, path)
+                continue
+            group.append(entry)
+            size += room
+            if cut_after(path, room, rules.mean):
+                yield self._group(group, size)
+                group, size = [], 0
+        if group:
+            yield self._group(group, size)
+
+    def _group(self, members: list[Entry], size: int) -> _Group | _Made:
+        if self._memory is None:
+            return _Group(members, None, size)
+        key = _key(members)
+        known = None if key is None else self._memory.recall(key)
+        made = None if known is None else _recalled(members, known)
+        return made or _Group(members, key, size)
+
+    def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
+        """A large file: its records, then its pieces; only hashing the whole is done here."""
+        first = self._group([entry], 0)
+        if isinstance(first, _Made):
+            yield first
+            return
+        fd = -1
+        try:
+            if entry.content is None:
+                fd = self._source.open(entry)
+                before = _regular(fd)
+        except OSError as error:
+            if fd >= 0:
+                os.close(fd)
+            yield _Made([], [], [_unreadable(entry, error)])
+            return
+        try:
+            size = entry.size if fd < 0 else before.st_size
+            read = partial(os.read, fd) if entry.content is None else BytesIO(entry.content).read
+            reader = _Exactly(read, size)
+            yield _Piece(tar.header(entry, size), path)
+            held = b""
+            for piece in pieces(reader.read, self._rules):
+                if held:
+                    yield _Piece(held, path)
+                held = piece
+            if held:
+                yield _Piece(held + tar.padding(size), path)
+            faults = []
+            if reader.finding is not None:
+                faults.append(Fault(entry.path, "cut_short", reader.finding))
+            elif fd >= 0 and _face(os.fstat(fd)) != _face(before):
+                faults.append(Fault(entry.path, "changed", CHANGED))
+        finally:
+            if fd >= 0:
+                os.close(fd)
+        key = None if faults or size != entry.size else first.key
+        yield _Made([], [Packed(entry.path, size, reader.sha256.hexdigest())], faults, key)
+
+    # Working, in any thread.
+
+    def _work(self, batch: list[_Step]) -> list[_Made]:
+        return [self._make(step) for step in batch]
+
+    def _make(self, step: _Step) -> _Made:
+        if isinstance(step, _Piece):
+            return _Made([make_extent(step.raw, step.path, self._have)], [], [], more=True)
+        if isinstance(step, _Made):
+            return step
+        parts: list[bytes] = []
+        files: list[Packed] = []
+        faults: list[Fault] = []
+        key = step.key
+        for entry in step.members:
+            if entry.kind is not Kind.FILE:
+                parts.append(tar.header(entry, 0))
+                continue
+            try:
+                data, stable = _read(self._source, entry)
+            except OSError as error:
+                faults.append(_unreadable(entry, error))
+                continue
+            if not stable:
+                faults.append(Fault(entry.path, "changed", CHANGED))
+            size = len(data)
+            if size != entry.size:
+                key = None
+            parts += (tar.header(entry, size), data, bytes(-size % BLOCK))
+            files.append(Packed(entry.path, size, hashlib.sha256(data).hexdigest()))
+        if not parts:
+            return _Made([], [], faults)
+        extent = make_extent(b"".join(parts), wire(step.members[0].path), self._have)
+        return _Made([extent], files, faults, None if faults else key)
+
+
+TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
+CHANGED = say("it changed while it was read and was packed as it was read")
+
+
+def _key(members: list[Entry]) -> bytes | None:
+    """A name for entries as they are now; none if one of them is always read."""
+    facts = [b"muniment group 1"]
+    for path, kind, mode, mtime_ns, size, target, stamp, *_ in members:
+        if kind is Kind.FILE and not stamp:
+            return None
+        name, where = wire(path), wire(target)
+        told = (
+            len(name),
+            name,
+            kind.value.encode(),
+            mode,
+            mtime_ns,
+            size,
+            len(where),
+            where,
+            len(stamp),
+            stamp,
+        )
+        facts.append(b"%d %b %b %d %d %d %d %b %d %b" % told)
+    return hashlib.sha256(b"\n".join(facts)).digest()
+
+
+def _recalled(members: list[Entry], known: Known) -> _Made | None:
+    """What a memory gives back; none if it can not be that of these entries."""
+    files = [entry for entry in members if entry.kind is Kind.FILE]
+    if len(files) != len(known.files):
+        return None
+    path = wire(members[0].path)
+    return _Made(
+        [Extent(*extent, path, None) for extent in known.extents],
+        [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
+        [],
+    )
+
+
+def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
+    """A small file's bytes, and whether they stayed the same while they were read."""
+    if entry.content is not None:
+        return entry.content, True
+    fd = source.open(entry)
+    try:
+        data = _to_end(fd, entry.size)
+        after = _regular(fd)
+        if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
+            return data, True  # as the plan saw it, so also while it was read
+        for _ in range(TRIES):
+            before = os.fstat(fd)
+            os.lseek(fd, 0, os.SEEK_SET)
+            data = _to_end(fd, before.st_size)
+            if _face(os.fstat(fd)) == _face(before) and len(data) == before.st_size:
+                return data, True
+        return data, False
+    finally:
+        os.close(fd)
+
+
+def _to_end(fd: int, size: int) -> bytes:
+    """All bytes from here on; `size` is a guess.  A file that grows without end is cut at a cap."""
+    data = os.read(fd, size + 1)
+    if len(data) == size:
+        return data
+    parts, have = [data], len(data)
+    while data and have <= size + BATCH:
+        data = os.read(fd, BATCH)
+        parts.append(data)
+        have += len(data)
+    return b"".join(parts)
+
+
+def _regular(fd: int) -> os.stat_result:
+    """What `fstat` says, if it is still a file: a pipe may have been put in its place."""
+    fact = os.fstat(fd)
+    if not stat.S_ISREG(fact.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return fact
+
+
+def _face(fact: os.stat_result) -> tuple[int, int, int]:
+    return fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns
+
+
+def _unreadable(entry: Entry, error: OSError) -> Fault:
+    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=system_reason(error)))
+
+
+class _Exactly:
+    """Reads so many bytes of a file, whatever becomes of it, and hashes them."""
+
+    def __init__(self, read: Callable[[int], bytes], size: int) -> None:
+        self._read = read
+        self._left = size
+        self.sha256 = hashlib.sha256()
+        self.finding: Message | None = None
+
+    def read(self, most: int) -> bytes:
+        """Up to so many bytes; none at the end.  Zeros stand for what is gone: its length is told."""
+        want = min(most, self._left)
+        data = b""
+        if want and self.finding is None:
+            try:
+                data = self._read(want)
+            except OSError as error:
+                self.finding = say("it could not be read to its end: {error}", error=system_reason(error))
+        if want and not data:
+            if self.finding is None:
+                self.finding = say("it became shorter while it was read")
+            data = bytes(want)
+        self._left -= len(data)
+        self.sha256.update(data)
+        return data

@@ -1,0 +1,157 @@
+"""Floor 2, `bundle`: a folder as a source: entries and contents by descriptors, never by joined paths.
+
+Each thread keeps the chain of folders it opened last; the packer goes in path order, so most files
+are one `open` away.  A link in the middle of a path is never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from struct import pack
+
+from muniment.bundle.model import Entry, Fault, too_far
+from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
+from muniment.evidence import Kind
+from muniment.message import say
+from muniment.path import RelPath
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Chain:
+    """Opens folders below a root one name at a time and keeps the last chain open.
+
+    Not for several threads.  The root's descriptor stays the caller's.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._names: list[str] = []
+        self._fds: list[int] = []
+
+    def folder(self, names: list[str]) -> int:
+        """The descriptor of the folder of those names; raises `OSError`."""
+        if names == self._names:
+            return self._fds[-1] if self._fds else self._root
+        same = 0
+        for old, new in zip(self._names, names, strict=False):
+            if old != new:
+                break
+            same += 1
+        self._cut(same)
+        for name in names[same:]:
+            fd = os.open(name, FOLDER, dir_fd=self._fds[-1] if self._fds else self._root)
+            self._fds.append(fd)
+            self._names.append(name)
+        return self._fds[-1] if self._fds else self._root
+
+    def _cut(self, length: int) -> None:
+        while len(self._fds) > length:
+            os.close(self._fds.pop())
+            self._names.pop()
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._cut(0)
+
+
+class Tree:
+    """The files below one folder, as the packer's source.
+
+    An entry's `origin` is its path below the root, as `RelPath` writes it.  `faults` names the
+    folders that could not be listed.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self.faults: list[Fault] = []
+        self._mine = threading.local()
+        self._chains: list[Chain] = []
+        self._lock = threading.Lock()
+
+    def open(self, entry: Entry) -> int:
+        """Open a file for reading; raises `OSError`, also for what is no regular file any more."""
+        *folders, name = entry.origin.split("/")
+        chain = getattr(self._mine, "chain", None)
+        if chain is None:
+            chain = self._mine.chain = Chain(self._root)
+            with self._lock:
+                self._chains.append(chain)
+        return os.open(name, READ, dir_fd=chain.folder(folders))
+
+    def close(self) -> None:
+        """Close every folder that is still open."""
+        for chain in self._chains:
+            chain.close()
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def entries(self, prefix: str, below: RelPath | None = None) -> Iterator[Entry]:
+        """Everything below a folder in the bundle's order, the folder itself first.
+
+        `prefix` is where the folder lies in the bundle, such as `files/workspace`.  Files carry a
+        stamp of device, inode, size and times.  Sockets, pipes and devices are not named.  Memory:
+        the listings of the folders that lead to the present one.
+        """
+        names = below.parts if below else ()
+        chain = Chain(self._root)
+        try:
+            top = os.fstat(chain.folder(list(names)))
+            yield Entry(prefix, Kind.DIRECTORY, stat.S_IMODE(top.st_mode), top.st_mtime_ns)
+            yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
+        finally:
+            chain.close()
+
+    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry]:
+        try:
+            found = _listing(chain.folder(names), place, origin)
+        except OSError as error:
+            why = say("it could not be read: {error}", error=system_reason(error))
+            self.faults.append(Fault(place.rstrip("/"), "left_out", why))
+            return
+        for _, entry in found:
+            if isinstance(entry, str):
+                yield from self._below(chain, [*names, entry], f"{place}{entry}/", f"{origin}{entry}/")
+            else:
+                yield entry
+
+
+def _listing(fd: int, place: str, origin: str) -> list[tuple[bytes, Entry | str]]:
+    """What lies in one folder, in the byte order of whole paths.
+
+    That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
+    stands twice in the list, once as itself and once, with its `/`, for everything inside it.
+    """
+    found: list[tuple[bytes, Entry | str]] = []
+    with os.scandir(fd) as listed:
+        for item in listed:
+            try:
+                fact = item.stat(follow_symlinks=False)
+                target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            name, mode, when = item.name, fact.st_mode, fact.st_mtime_ns
+            path, key = place + name, wire(name)
+            if stat.S_ISREG(mode):
+                mark = pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns)
+                size = fact.st_size
+                found.append(
+                    (key, Entry(path, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name))
+                )
+            elif stat.S_ISDIR(mode):
+                found.append((key, Entry(path, Kind.DIRECTORY, mode & 0o7777, when)))
+                if not too_far(wire(path)):
+                    found.append((key + b"/", name))
+            elif stat.S_ISLNK(mode):
+                found.append((key, Entry(path, Kind.LINK, 0o777, when, 0, target)))
+    found.sort(key=lambda one: one[0])
+    return found

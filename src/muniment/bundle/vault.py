@@ -1,0 +1,141 @@
+"""Floor 2, `bundle`: what a vault is to whoever stores snapshots in it: one protocol and its values.
+
+The vault room has one implementation beside the disk and one over HTTP; the backup room knows only
+this.  Errors are those of the room that implements it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from muniment.bundle.index import Index
+from muniment.bundle.model import Extent, Row
+from muniment.digest import Digest
+
+
+class Soundness(StrEnum):
+    """What the vault knows of a snapshot's extents."""
+
+    SOUND = "sound"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stored snapshot: `size` is the tar.gz's in bytes, `root` the index's.
+
+    `sha256` is the tar.gz's, once somebody asked for it; a whole upload has it at once.
+    """
+
+    id: str
+    label: str
+    created_at: datetime
+    size: int
+    sections: tuple[str, ...]
+    root: Digest
+    sha256: Digest | None = None
+    soundness: Soundness = Soundness.SOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a tenant may keep; None is no limit.  `size` is bytes of one tar.gz."""
+
+    snapshots: int | None = None
+    size: int | None = None
+    label: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A tenant's snapshots, newest first, and uploads that hold a slot."""
+
+    snapshots: tuple[Snapshot, ...]
+    limits: Limits
+    uploading: int = 0
+
+    @property
+    def remaining(self) -> int | None:
+        """Free slots; None without a limit."""
+        if self.limits.snapshots is None:
+            return None
+        return max(0, self.limits.snapshots - len(self.snapshots) - self.uploading)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """An upload that was begun: the ids named so far are pinned until it ends.
+
+    `missing` are those that the vault does not have.
+    """
+
+    upload_id: str
+    missing: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What creation answers, read back from where it lies."""
+
+    snapshot: Snapshot
+    remaining: int | None
+
+
+class Vault(Protocol):
+    """Keeps snapshots of one tenant."""
+
+    def list(self) -> Listing:
+        """Everything there is."""
+        ...
+
+    def show(self, snapshot_id: str) -> Snapshot:
+        """One snapshot."""
+        ...
+
+    def reserve(self, ids: Iterable[bytes] = (), *, replace: str | None = None) -> Reservation:
+        """Begin an upload, naming extents that are meant to be used again."""
+        ...
+
+    def ask(self, upload_id: str, ids: Sequence[bytes]) -> frozenset[bytes]:
+        """Which of further ids are missing; the others are pinned."""
+        ...
+
+    def put(self, upload_id: str, extents: Sequence[Extent]) -> None:
+        """Hand in extents with their pieces; each is checked before anything may name it."""
+        ...
+
+    def finish(
+        self,
+        upload_id: str,
+        index: Index,
+        *,
+        label: str,
+        sections: Sequence[str],
+        facts: Mapping[str, object],
+    ) -> Stored:
+        """End an upload: durable and read back, then acknowledged; a replaced snapshot goes after."""
+        ...
+
+    def abort(self, upload_id: str) -> None:
+        """Give an upload up; what it pinned is let go."""
+        ...
+
+    def index(self, snapshot_id: str) -> Index:
+        """A snapshot's index."""
+        ...
+
+    def fetch(self, row: Row) -> bytes:
+        """The stored piece of an extent; safe from several threads."""
+        ...
+
+    def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
+        """The bytes of the tar.gz from an offset on."""
+        ...
+
+    def delete(self, snapshot_id: str) -> Snapshot:
+        """Remove one snapshot and tell what it was."""
+        ...

@@ -1,0 +1,1 @@
+"""Faces, tools: the rooms for agents, over MCP."""

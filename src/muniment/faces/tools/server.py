@@ -1,0 +1,190 @@
+"""Faces, tools: the MCP server, on the official SDK; the only module that imports it.
+
+Both eras of the protocol are served.  In the newer one a server asks nothing by itself: what it
+needs of the client, its roots, it names in an interim result, and the client calls again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from functools import partial
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio import from_thread, to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from muniment import __version__
+from muniment.errors import Interrupted, MunimentError
+from muniment.faces.errors import named
+from muniment.faces.house import House
+from muniment.faces.tools.archive import TOOLS, Answer, Tool, refusal
+from muniment.faces.tools.arguments import folder_of
+from muniment.faces.tools.shapes import SHAPES, Shape
+from muniment.hosts.errors import WorkspaceMissing
+from muniment.message import say
+
+Context = ServerRequestContext[Any, Any]
+
+ForClient = Callable[[str | None], House]
+"""Builds the house of one call; gets the folder that the client says it works in."""
+
+_GONE = (CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError)
+"""How it shows in a thread that the client waits no longer."""
+
+_ROOTS = "roots"
+_ROOTS_WAIT_S = 30.0
+_AT_ONCE = 4
+"""Acts that run beside each other; more wait."""
+
+_TOLD_EVERY = 8 << 20
+"""Bytes between two notices of progress."""
+
+INSTRUCTIONS = (
+    "Muniment keeps deliverables. A task that writes files ends by archiving all of them with the tool "
+    "archive; several files go as one folder made inside the workspace. An archived file is addressed only "
+    "by archive_root and subpath of its card."
+)
+
+
+def build_server(for_client: ForClient) -> Server[Any]:
+    """The server with its tools; it touches nothing before a tool is called."""
+    limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_listed(shape) for shape in SHAPES])
+
+    async def call_tool(
+        ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(code=types.INVALID_PARAMS, message="Unknown tool")
+        try:
+            roots = await _roots(ctx, params)
+            if isinstance(roots, types.InputRequiredResult):
+                return roots
+            root = folder_of(str(roots[0].uri)) if roots else None
+        except MunimentError as error:
+            return _result(refusal(error))
+        teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
+        work = partial(_work, partial(for_client, root), tool, params, teller)
+        # Not abandoned when the client cancels: the act ends first, done or not begun.
+        return _result(await to_thread.run_sync(work, limiter=limiter))
+
+    return Server(
+        "muniment",
+        version=__version__,
+        title="Muniment",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio(for_client: ForClient) -> None:
+    """Serve one client over standard input and output until it leaves.
+
+    Meanwhile descriptor 1 leads to standard error, so that nothing but the protocol reaches the
+    client, whoever prints.
+    """
+    server = build_server(for_client)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _listed(shape: Shape) -> types.Tool:
+    return types.Tool(
+        name=shape.name,
+        title=shape.title,
+        description=shape.about,
+        input_schema=shape.takes,
+        output_schema=shape.gives,
+        annotations=types.ToolAnnotations(
+            title=shape.title,
+            read_only_hint=shape.reads_only,
+            destructive_hint=shape.destructive,
+            idempotent_hint=shape.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+async def _roots(
+    ctx: Context, params: types.CallToolRequestParams
+) -> list[types.Root] | types.InputRequiredResult:
+    """The folders that the client works in; none when it does not tell any."""
+    able = ctx.session.client_capabilities
+    if able is None or able.roots is None:
+        return []
+    if ctx.session.can_send_request:
+        try:
+            answer = await ctx.session.send_request(
+                types.ListRootsRequest(), types.ListRootsResult, request_read_timeout_seconds=_ROOTS_WAIT_S
+            )
+        except (MCPError, ValueError) as error:
+            raise WorkspaceMissing(
+                where="MCP root", why=say("the client did not tell its roots: {finding}", finding=error)
+            ) from error
+        return answer.roots
+    given = (params.input_responses or {}).get(_ROOTS)
+    if given is None:
+        return types.InputRequiredResult(input_requests={_ROOTS: types.ListRootsRequest()})
+    if not isinstance(given, types.ListRootsResult):
+        raise WorkspaceMissing(where="MCP root", why=say("the client answered something else than its roots"))
+    return given.roots
+
+
+def _work(
+    build: Callable[[], House], tool: Tool, params: types.CallToolRequestParams, teller: _Teller
+) -> Answer:
+    """One act, in a thread of its own."""
+    house: House | None = None
+    try:
+        house = build()
+        meta: dict[str, Any] = dict(params.meta or {})
+        session_id = meta.get("sessionId")
+        house.use_session(
+            meta_key=meta.get("sessionKey"),
+            host_session_id=session_id if isinstance(session_id, str) else None,
+        )
+        return tool.answer(house, params.arguments or {}, teller)
+    except Exception as error:  # noqa: BLE001 - the last door: whatever it is becomes one refusal
+        return refusal(named(error))
+    finally:
+        if house is not None:
+            house.close()
+
+
+class _Teller:
+    """Tells the client how much was read, and stops the act when the client has cancelled it."""
+
+    def __init__(self, ctx: Context, gone: tuple[type[BaseException], ...]) -> None:
+        self._ctx = ctx
+        self._gone = gone
+        self._read = 0
+        self._told = 0
+
+    def __call__(self, files: int, read: int) -> None:
+        self._read += read
+        try:
+            from_thread.check_cancelled()
+            if self._read - self._told >= _TOLD_EVERY:
+                self._told = self._read
+                from_thread.run(partial(self._ctx.session.report_progress, float(self._read)))
+        except self._gone as error:
+            # As an error of ours, so that what was moved already is put back.
+            raise Interrupted() from error
+
+
+def _result(answer: Answer) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=answer.text)],
+        structured_content=answer.structured,
+        is_error=answer.failed,
+    )

@@ -1,0 +1,68 @@
+"""Floor 2, `hosts`: starting a configured command for its answer, within bounds of time and size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+
+Launch = Callable[[Sequence[str]], bytes]
+"""Runs a command and gives what it printed; `LaunchFailed` when it did not end well."""
+
+TIME_OUT_S = 15.0
+OUTPUT_MAX = 1 << 20
+
+
+class LaunchFailed(Exception):
+    """A command that could not be started, took too long, said too much, or ended badly."""
+
+
+def launch(command: Sequence[str], *, time_out_s: float = TIME_OUT_S, output_max: int = OUTPUT_MAX) -> bytes:
+    """Run a command with no input and give its standard output.
+
+    >>> launch(["echo", "hello"])
+    b'hello\\n'
+    """
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LaunchFailed(f"{command[0]}: {error.strerror}") from error
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        _end(process.pid)
+
+    timer = threading.Timer(time_out_s, stop)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        with process.stdout as stream:
+            output = stream.read(output_max + 1)
+        if len(output) > output_max:
+            _end(process.pid)
+        code = process.wait()
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise LaunchFailed(f"{command[0]}: no answer within {time_out_s:g} s")
+    if len(output) > output_max:
+        raise LaunchFailed(f"{command[0]}: an answer of more than {output_max} bytes")
+    if code != 0:
+        raise LaunchFailed(f"{command[0]}: exit code {code}")
+    return output
+
+
+def _end(group: int) -> None:
+    """End a command with all that it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
