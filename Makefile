@@ -7,6 +7,7 @@
 #   make bench    measurements (they are printed, never asserted)
 #   make docs     the documentation, into site/
 #   make long     the sweeps that are too long for every day
+#   make envs     servers of others, for the tests that speak with them
 #   make clean    all of the above away again
 #
 # Another interpreter: make PYTHON=python3.13 test. More for pytest: make test PYTEST_ARGS="-k ledger".
@@ -24,7 +25,7 @@ CATALOGUES := $(wildcard $(LOCALE)/*/*.po)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench docs long clean
+.PHONY: help demo test check bench docs long envs clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -46,9 +47,20 @@ check: $(VENV)/.dev $(VENV)/.package
 
 bench: $(VENV)/.package
 	@$(BIN)/python benchmarks/startup.py
+	@$(BIN)/python benchmarks/archive.py
+	@$(BIN)/python benchmarks/ledger.py
 
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Servers that others wrote, each in an environment of its own, since their libraries do not agree with ours.
+envs: build/envs/wes-service/.made build/envs/sapporo/.made
+
+build/envs/%/.made: tests/envs/wes/%.txt
+	@echo "installing $< into $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

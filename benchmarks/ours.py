@@ -63,6 +63,7 @@ class Store:
         self._fresh[key] = (known.extents, known.files)
 
     def save(self, tree: Path) -> None:
+        self.known = self._load("memory")
         number = len(list(self.place.glob("pack-*")))
         fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
         at = 0

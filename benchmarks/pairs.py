@@ -102,7 +102,6 @@ def main() -> None:
             "repo": asked.work / side,
             "work": asked.work,
             "tree": asked.tree,
-            "later": asked.later,
             "number": number,
         }
         return (here if side == "muniment" else "") + sides[side][verb].format(**places)

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
+    from muniment.record.event import Context
     from muniment.record.state import Workspace
     from muniment.settings import Setting
     from muniment.vault.store import VaultStore
@@ -40,11 +43,13 @@ SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
 def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
+    from muniment.handoff.settings import SETTINGS as HANDOFF
     from muniment.hosts.settings import SETTINGS as HOSTS
+    from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *HOSTS, RELAYED, *VAULT)
+    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
 
 
 class House:
@@ -124,17 +129,22 @@ class House:
     def workspace(self) -> Workspace:
         """The record of the workspace; made when it is missing."""
         from muniment.clock import system_clock
-        from muniment.record.event import Context
         from muniment.record.state import open_workspace
+
+        return open_workspace(self.root, clock=system_clock, actor=self._actor, context=self._context)
+
+    @cached_property
+    def _context(self) -> Context:
+        """Within what this process runs, as its starter said."""
+        from muniment.record.event import Context
 
         text = self._environment.get("MUNIMENT_CONTEXT")
         try:
-            context = Context.read(text) if text else Context()
+            return Context.read(text) if text else Context()
         except ValueError as error:
             raise BadSetting(
                 name="MUNIMENT_CONTEXT", where="environment", why=say("{finding}", finding=error)
             ) from error
-        return open_workspace(self.root, clock=system_clock, actor=self._actor, context=context)
 
     def settings(self) -> Settings:
         """All declared settings over environment, the workspace's file and the user's file."""
@@ -302,6 +312,28 @@ class House:
 
         return outstanding(self.root, ask_git, self.working_session.started_ns())
 
+    def handoffs(self) -> Handoffs:
+        """The room of delegated work; its nonces lie in the user's own data folder."""
+        from platformdirs import user_data_dir
+
+        from muniment.handoff import settings as known
+        from muniment.handoff.command import runner
+        from muniment.handoff.gather import Options
+        from muniment.handoff.nonces import Nonces
+        from muniment.handoff.service import Handoffs
+        from muniment.hosts.git import ask_git
+
+        settings = self.settings()
+        options = Options(
+            area=settings.get(known.AREA),
+            found_by=self.found.rule.value,
+            run=runner(settings.get(known.COMMANDS), self.found.path),
+            ask_git=ask_git,
+            context=self._context,
+        )
+        folder = Path(settings.get(known.NONCES) or user_data_dir("muniment"))
+        return Handoffs(self.workspace, Nonces(folder, self.root), options)
+
     def overview(self) -> Overview:
         """What `muniment status` shows."""
         from muniment.desk.status import overview
@@ -314,6 +346,13 @@ class House:
             session=self.current_session(),
             since_ns=self.working_session.started_ns(),
         )
+
+    @cached_property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
+        from muniment.job.opening import open_jobs
+
+        return open_jobs(self.workspace, self.settings(), actor=self._actor)
 
 
 def _local_time(moment: datetime) -> datetime:

@@ -463,12 +463,14 @@ def test_a_ledger_that_can_not_be_written_takes_all_back(
 def test_a_source_that_can_not_go_back_is_named_and_kept_in_the_journal(
     three: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stuck(*_: object, **__: object) -> object:
+    def stuck(*arguments: object, **named: object) -> object:
+        move_verified(*arguments, **named)  # type: ignore[arg-type]
         raise PutBackFailed(where="archives/x", source="a.md")
 
     monkeypatch.setattr(service, "move_verified", stuck)
     with pytest.raises(PutBackFailed):
         three.keep("a.md")
+    assert (three.folder / AT / "a.md").read_bytes() == b"a\n"
     assert len(three.workspace.journal.pending()) == 1
 
 

@@ -24,6 +24,7 @@ def path(text: str) -> RelPath:
 
 
 REFUSED_PLACES = [
+    "a/.muniment",
     "",
     "archives",
     "archives/a/b.md",
@@ -34,13 +35,14 @@ REFUSED_PLACES = [
     ".Muniment",
     ".restore/x",
     ".backup",
+    "a/.muniment",
+    "a/.Muniment/ledger",
 ]
 ALLOWED_PLACES = [
     "archive",
     "archives2",
     "a/archives",
     "x.muniment",
-    "a/.muniment",
     "muniment",
     ".hidden",
     "a/.restore",

@@ -24,6 +24,7 @@ from muniment.bundle.extent import make_extent
 from muniment.bundle.index import Index
 from muniment.bundle.join import assemble
 from muniment.bundle.model import Entry
+from muniment.bundle.tree import Tree
 from muniment.canonical import canonical_digest
 from muniment.evidence import Kind
 
@@ -279,3 +280,36 @@ def test_a_changed_file_moves_only_its_own_group() -> None:
     new = [extent for extent in made.extents if extent.id not in before]
     # Its group, its row's stretch of the manifest, the manifest's opening and end.
     assert len(new) <= 4
+
+
+def test_a_tree_is_walked_in_the_order_of_whole_paths(tmp_path: Path) -> None:
+    for name in ("a/b", "a/c/d", "a.txt", "a!", "a0/x", "ab", "é/ü", "A/z", "a/c.d", "a/c-/e"):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    fd = os.open(tmp_path / "in", os.O_RDONLY)
+    with Tree(fd) as tree:
+        found = [one.path for one in tree.entries("files/workspace")]
+    os.close(fd)
+    everything = [
+        "files/workspace/" + p.relative_to(tmp_path / "in").as_posix() for p in (tmp_path / "in").rglob("*")
+    ]
+    assert found == ["files/workspace", *sorted(everything, key=os.fsencode)]
+
+
+def test_a_folder_that_can_not_be_listed_is_named(tmp_path: Path) -> None:
+    for name in ("a/x", "b/y", "c/z"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True)
+        (tmp_path / "in" / name).write_bytes(b"")
+    fd = os.open(tmp_path / "in", os.O_RDONLY)
+    with Tree(fd) as tree:
+        found = []
+        for one in tree.entries("files/workspace"):
+            found.append(one.path.removeprefix("files/workspace"))
+            if one.path.endswith("/b"):
+                # It becomes a link after it was listed; a link is never followed.
+                (tmp_path / "in/b").rename(tmp_path / "elsewhere")
+                (tmp_path / "in/b").symlink_to(tmp_path / "elsewhere")
+    os.close(fd)
+    assert found == ["", "/a", "/a/x", "/b", "/c", "/c/z"]
+    assert [(fault.path, fault.kind) for fault in tree.faults] == [("files/workspace/b", "left_out")]

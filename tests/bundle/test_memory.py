@@ -102,6 +102,14 @@ def test_what_the_vault_has_is_not_deflated(folder: Path) -> None:
     assert packing.index.to_bytes() == first.index.to_bytes()
 
 
+def test_a_memory_that_does_not_fit_is_not_believed(folder: Path) -> None:
+    notebook = Notebook()
+    first = pack_folder(folder, memory=notebook)
+    notebook.notes = {key: Known(known.extents, known.files[1:]) for key, known in notebook.notes.items()}
+    again = pack_folder(folder, memory=notebook)
+    assert again.index.root == first.index.root
+
+
 def test_an_unstamped_file_is_always_read(folder: Path) -> None:
     notebook = Notebook()
     pack_entries([entry("files/workspace/a", b"x")])

@@ -220,6 +220,9 @@ class Fading:
                 path.write_bytes(path.read_bytes() + b"more")
             case "shrunk":
                 os.truncate(path, 600_000)
+            case "piped" | "piped large":
+                path.unlink()
+                os.mkfifo(path)
             case "swapped":
                 path.unlink()
                 path.symlink_to("/etc/passwd")
@@ -229,9 +232,10 @@ class Fading:
 def test_files_that_change_after_the_plan(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    for name in ("gone", "grown", "quiet", "swapped"):
+    for name in ("gone", "grown", "piped", "quiet", "swapped"):
         (folder / name).write_bytes(name.encode())
-    (folder / "shrunk").write_bytes(b"x" * 900_000)
+    for name in ("shrunk", "piped large"):
+        (folder / name).write_bytes(b"x" * 900_000)
     fd = os.open(folder, os.O_RDONLY)
     with Tree(fd) as tree:
         packing = Packing(tree.entries("files/workspace"), Fading(tree, folder), HEADING)
@@ -240,6 +244,8 @@ def test_files_that_change_after_the_plan(tmp_path: Path) -> None:
     assert {(os.path.basename(fault.path), fault.kind) for fault in packing.faults} == {
         ("gone", "left_out"),
         ("swapped", "left_out"),
+        ("piped", "left_out"),
+        ("piped large", "left_out"),
     }
     with Root.open(tmp_path) as root:
         result = extract(raw(chunks(gz)), root, OUT)
@@ -248,7 +254,7 @@ def test_files_that_change_after_the_plan(tmp_path: Path) -> None:
     assert (out / "grown").read_bytes() == b"grownmore"
     assert (out / "shrunk").read_bytes() == b"x" * 600_000
     assert sorted(path.name for path in out.iterdir()) == ["grown", "quiet", "shrunk"]
-    assert len(result.facts["plan_summary"]["warnings"]) == 2
+    assert len(result.facts["plan_summary"]["warnings"]) == 4
 
 
 def test_a_file_cut_short_while_it_is_read(tmp_path: Path) -> None:

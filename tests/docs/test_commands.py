@@ -37,7 +37,7 @@ def sections() -> dict[Words, str]:
     """The page's sections by the words of the command; the common options under no words."""
     found: dict[Words, str] = {}
     for title, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL):
-        called = re.fullmatch(r"`muniment((?: [a-z]+)+)(?: [^`]*)?`", title)
+        called = re.fullmatch(r"`muniment((?: [a-z]+(?:-[a-z]+)*)+)(?: [^`]*)?`", title)
         if called:
             found[tuple(called.group(1).split())] = title + body
         else:
@@ -94,7 +94,8 @@ def test_a_section_names_the_options_of_its_command(words: Words) -> None:
 def test_commands_shown_to_the_reader_exist(file: str) -> None:
     text = (PROJECT / file).read_text("utf-8")
     shown = {
-        tuple(call.split()) for call in re.findall(r"(?:^\$ |`)muniment((?: [a-z]+)*)", text, re.MULTILINE)
+        tuple(call.split())
+        for call in re.findall(r"(?:^\$ |`)muniment((?: [a-z]+(?:-[a-z]+)*)*)", text, re.MULTILINE)
     }
     assert shown
     # what follows a command may be its argument; after `archive` a word that is no verb is a path (spec 1)

@@ -34,9 +34,15 @@ class NotLiteral:
     place: str
 
 
+_OWN_CATALOGUE = frozenset({"tools"})
+"""Faces that have a catalogue of their own beside that of the command line."""
+
+
 def room_of(path: Path, source: Path = SOURCE) -> str:
-    """A package is a room; modules of the top level are the ground."""
+    """A package is a room, and so are some faces; modules of the top level are the ground."""
     parts = path.relative_to(source).parts
+    if parts[0] == "faces" and parts[1] in _OWN_CATALOGUE:
+        return parts[1]
     return parts[0] if len(parts) > 1 else "ground"
 
 

@@ -50,6 +50,14 @@ class Look(StrEnum):
     OTHER = "other"
 
 
+_SEEN = {
+    Look.NOTHING: say("nothing"),
+    Look.WHOLE: say("all"),
+    Look.PART: say("a part"),
+    Look.OTHER: say("something else"),
+}
+
+
 class Step(StrEnum):
     """What ends the act."""
 
@@ -248,8 +256,8 @@ def _neither(half: HalfMove, found: _Found) -> HalfDone:
             "{kind} of {at}; of what was to be moved there is {source} at the source, {target} at the target",
             kind=half.kind,
             at=half.begun,
-            source=found.source.value,
-            target=found.target.value,
+            source=_SEEN[found.source],
+            target=_SEEN[found.target],
         ),
     )
 

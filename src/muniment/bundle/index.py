@@ -163,21 +163,23 @@ class IndexWriter:
 
 
 def _shared(before: bytes, path: bytes) -> int:
-    """How many bytes two paths begin with alike."""
+    """How many bytes two paths begin with alike.
+
+    >>> _shared(b"files/a", b"files/bc"), _shared(b"a", b"a"), _shared(b"", b"a")
+    (6, 1, 0)
+    """
     if before == path:
         return len(path)
-    least, most = 0, min(len(before), len(path))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if before[:middle] == path[:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
+    most = min(len(before), len(path))
+    # As numbers, the highest bit in which they differ lies in the first byte that differs.
+    difference = int.from_bytes(before[:most], "big") ^ int.from_bytes(path[:most], "big")
+    return most - (difference.bit_length() + 7) // 8
 
 
 def _number(value: int) -> bytes:
     """Seven bits a byte, lowest first; the top bit says that more follow."""
+    if value <= 0x7F:
+        return bytes((value,))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

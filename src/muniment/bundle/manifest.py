@@ -15,9 +15,10 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
 
 from muniment.bundle.errors import BadManifest
-from muniment.bundle.model import Packed
+from muniment.bundle.model import Packed, is_sound
+from muniment.bundle.tar import wire
 from muniment.message import Message, say
-from muniment.path import BadPath, RelPath
+from muniment.path import printable
 
 VERSION = "1.1"
 BYTES_MOST = 256 << 20
@@ -156,13 +157,18 @@ def _row(item: object, listed: str) -> Packed:
     if size < 0 or not _HEX.fullmatch(digest):
         raise _refused(say("a row of its contents has an impossible size or sha256"), path)
     path = plain(path)
-    try:
-        RelPath.parse(path)
-    except BadPath as error:
-        raise _refused(say("a row of its contents has an impossible path"), path) from error
+    if not _sound(path):
+        raise _refused(say("a row of its contents has an impossible path"), printable(path))
     if not path.startswith(f"{listed}/"):
         raise _refused(say("a row of its contents stands in the wrong list"), path)
     return Packed(path, size, digest)
+
+
+def _sound(path: str) -> bool:
+    try:
+        return is_sound(wire(path))
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return False
 
 
 def plain(path: str) -> str:

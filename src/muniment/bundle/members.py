@@ -13,11 +13,11 @@ from zlib import adler32
 
 from muniment.bundle.errors import BadBundle
 from muniment.bundle.manifest import plain
-from muniment.bundle.model import BLOCK, MANIFEST, too_far
+from muniment.bundle.model import BLOCK, MANIFEST, is_sound, too_far
 from muniment.bundle.tar import SECOND, wire
 from muniment.evidence import Kind
 from muniment.message import Message, say
-from muniment.path import BadPath, RelPath, printable
+from muniment.path import printable
 
 PAX_MOST = 64 << 10
 PADDING_MOST = 1 << 20
@@ -180,25 +180,24 @@ class Members:
 
     def _admit(self, member: Member) -> None:
         path, kind = member.path, member.kind
-        try:
-            place = RelPath.parse(path)
-        except BadPath as error:
-            raise _refused(say("a path that leads nowhere or outside stands in it"), path) from error
-        if too_far(wire(path)):
+        name = wire(path)
+        if not is_sound(name):
+            raise _refused(say("a path that leads nowhere or outside stands in it"), path)
+        if too_far(name):
             raise _refused(say("its path is longer or deeper than a snapshot can hold"), path[:200])
         if path in self._seen or (kind is not Kind.DIRECTORY and path in self._folders):
             raise _refused(say("a path stands twice in it"), path)
         if not _belongs(path, kind):
             raise _refused(say("a path stands in it where a snapshot has nothing"), path)
-        for above in place.ancestors():
-            if above.posix in self._folders:
-                break
-            other = self._seen.get(above.posix)
+        above = path.rpartition("/")[0]
+        while above not in self._folders:
+            other = self._seen.get(above)
             if other is Kind.LINK:
                 raise _refused(say("a path leads through a link"), path)
             if other is Kind.FILE:
                 raise _refused(say("a path leads through a file"), path)
-            self._folders.add(above.posix)
+            self._folders.add(above)
+            above = above.rpartition("/")[0]
         if member.same_as and self._seen.get(member.same_as) is not Kind.FILE:
             raise _refused(say("a hard link names no earlier file"), path)
         self._seen[path] = kind

@@ -6,6 +6,7 @@ them, and a tuple costs a quarter of the time and memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -25,6 +26,18 @@ PATH_MOST = 8192
 
 DEPTH_MOST = 200
 """No path in a bundle has more names: one open folder is needed for each."""
+
+
+_SOUND = re.compile(rb"(?!\.\.?(?:/|\Z))[^/\0]{1,255}(?:/(?!\.\.?(?:/|\Z))[^/\0]{1,255})*", re.DOTALL)
+
+
+def is_sound(path: bytes) -> bool:
+    r"""Whether a path leads downwards only: what `RelPath` takes, asked 100,000 times a snapshot.
+
+    >>> [is_sound(path) for path in (b"a/..b/.c", b"", b"a/../b", b"/a", b"a//b", b"a/.", b"a\0")]
+    [True, False, False, False, False, False, False]
+    """
+    return _SOUND.fullmatch(path) is not None
 
 
 def too_far(path: bytes) -> bool:

@@ -7,8 +7,10 @@ workers, because nothing that decides a cut depends on them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -245,7 +247,8 @@ class Packing:
             return _Group(members, None, size)
         key = _key(members)
         known = None if key is None else self._memory.recall(key)
-        return _Group(members, key, size) if known is None else _recalled(members, known)
+        made = None if known is None else _recalled(members, known)
+        return made or _Group(members, key, size)
 
     def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
         """A large file: its records, then its pieces; only hashing the whole is done here."""
@@ -257,8 +260,10 @@ class Packing:
         try:
             if entry.content is None:
                 fd = self._source.open(entry)
-                before = os.fstat(fd)
+                before = _regular(fd)
         except OSError as error:
+            if fd >= 0:
+                os.close(fd)
             yield _Made([], [], [_unreadable(entry, error)])
             return
         try:
@@ -347,9 +352,12 @@ def _key(members: list[Entry]) -> bytes | None:
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
-def _recalled(members: list[Entry], known: Known) -> _Made:
-    path = wire(members[0].path)
+def _recalled(members: list[Entry], known: Known) -> _Made | None:
+    """What a memory gives back; none if it can not be that of these entries."""
     files = [entry for entry in members if entry.kind is Kind.FILE]
+    if len(files) != len(known.files):
+        return None
+    path = wire(members[0].path)
     return _Made(
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
@@ -364,7 +372,7 @@ def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
     fd = source.open(entry)
     try:
         data = _to_end(fd, entry.size)
-        after = os.fstat(fd)
+        after = _regular(fd)
         if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
             return data, True  # as the plan saw it, so also while it was read
         for _ in range(TRIES):
@@ -389,6 +397,14 @@ def _to_end(fd: int, size: int) -> bytes:
         parts.append(data)
         have += len(data)
     return b"".join(parts)
+
+
+def _regular(fd: int) -> os.stat_result:
+    """What `fstat` says, if it is still a file: a pipe may have been put in its place."""
+    fact = os.fstat(fd)
+    if not stat.S_ISREG(fact.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return fact
 
 
 def _face(fact: os.stat_result) -> tuple[int, int, int]:

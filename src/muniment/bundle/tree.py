@@ -12,9 +12,11 @@ import threading
 from collections.abc import Iterator
 from struct import pack
 
-from muniment.bundle.model import Entry
+from muniment.bundle.model import Entry, Fault, too_far
 from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
+from muniment.message import say
 from muniment.path import RelPath
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -61,11 +63,13 @@ class Chain:
 class Tree:
     """The files below one folder, as the packer's source.
 
-    An entry's `origin` is its path below the root, as `RelPath` writes it.
+    An entry's `origin` is its path below the root, as `RelPath` writes it.  `faults` names the
+    folders that could not be listed.
     """
 
     def __init__(self, root: int) -> None:
         self._root = root
+        self.faults: list[Fault] = []
         self._mine = threading.local()
         self._chains: list[Chain] = []
         self._lock = threading.Lock()
@@ -91,57 +95,63 @@ class Tree:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def entries(self, prefix: str, below: RelPath = RelPath()) -> Iterator[Entry]:  # noqa: B008
+    def entries(self, prefix: str, below: RelPath | None = None) -> Iterator[Entry]:
         """Everything below a folder in the bundle's order, the folder itself first.
 
         `prefix` is where the folder lies in the bundle, such as `files/workspace`.  Files carry a
-        stamp of device, inode, size and times.  Sockets, pipes and devices are not named.
+        stamp of device, inode, size and times.  Sockets, pipes and devices are not named.  Memory:
+        the listings of the folders that lead to the present one.
         """
-        found = list(_walk(self._root, below, prefix))
-        found.sort(key=lambda entry: wire(entry.path))
-        return iter(found)
+        names = below.parts if below else ()
+        chain = Chain(self._root)
+        try:
+            top = os.fstat(chain.folder(list(names)))
+            yield Entry(prefix, Kind.DIRECTORY, stat.S_IMODE(top.st_mode), top.st_mtime_ns)
+            yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
+        finally:
+            chain.close()
+
+    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry]:
+        try:
+            found = _listing(chain.folder(names), place, origin)
+        except OSError as error:
+            why = say("it could not be read: {error}", error=system_reason(error))
+            self.faults.append(Fault(place.rstrip("/"), "left_out", why))
+            return
+        for _, entry in found:
+            if isinstance(entry, str):
+                yield from self._below(chain, [*names, entry], f"{place}{entry}/", f"{origin}{entry}/")
+            else:
+                yield entry
 
 
-def _walk(root: int, below: RelPath, prefix: str) -> Iterator[Entry]:
-    chain = Chain(root)
-    try:
-        top = os.fstat(chain.folder(list(below.parts)))
-        yield Entry(prefix, Kind.DIRECTORY, stat.S_IMODE(top.st_mode), top.st_mtime_ns)
-        todo: list[tuple[str, ...]] = [below.parts]
-        while todo:
-            names = todo.pop()
-            inside = "/".join(names[len(below.parts) :])
-            place = f"{prefix}/{inside}/" if inside else f"{prefix}/"
-            origin = "/".join(names) + "/" if names else ""
-            fd = chain.folder(list(names))
-            with os.scandir(fd) as found:
-                for item in found:
-                    fact = item.stat(follow_symlinks=False)
-                    name, mode = item.name, fact.st_mode
-                    if stat.S_ISREG(mode):
-                        mark = pack(
-                            "<QQqqq",
-                            fact.st_dev,
-                            fact.st_ino,
-                            fact.st_size,
-                            fact.st_mtime_ns,
-                            fact.st_ctime_ns,
-                        )
-                        yield Entry(
-                            place + name,
-                            Kind.FILE,
-                            mode & 0o7777,
-                            fact.st_mtime_ns,
-                            fact.st_size,
-                            "",
-                            mark,
-                            origin + name,
-                        )
-                    elif stat.S_ISDIR(mode):
-                        yield Entry(place + name, Kind.DIRECTORY, mode & 0o7777, fact.st_mtime_ns)
-                        todo.append((*names, name))
-                    elif stat.S_ISLNK(mode):
-                        target = os.readlink(name, dir_fd=fd)
-                        yield Entry(place + name, Kind.LINK, 0o777, fact.st_mtime_ns, 0, target)
-    finally:
-        chain.close()
+def _listing(fd: int, place: str, origin: str) -> list[tuple[bytes, Entry | str]]:
+    """What lies in one folder, in the byte order of whole paths.
+
+    That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
+    stands twice in the list, once as itself and once, with its `/`, for everything inside it.
+    """
+    found: list[tuple[bytes, Entry | str]] = []
+    with os.scandir(fd) as listed:
+        for item in listed:
+            try:
+                fact = item.stat(follow_symlinks=False)
+                target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            name, mode, when = item.name, fact.st_mode, fact.st_mtime_ns
+            path, key = place + name, wire(name)
+            if stat.S_ISREG(mode):
+                mark = pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns)
+                size = fact.st_size
+                found.append(
+                    (key, Entry(path, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name))
+                )
+            elif stat.S_ISDIR(mode):
+                found.append((key, Entry(path, Kind.DIRECTORY, mode & 0o7777, when)))
+                if not too_far(wire(path)):
+                    found.append((key + b"/", name))
+            elif stat.S_ISLNK(mode):
+                found.append((key, Entry(path, Kind.LINK, 0o777, when, 0, target)))
+    found.sort(key=lambda one: one[0])
+    return found

@@ -43,8 +43,8 @@ def copy_verified(
     try:
         copy_unchecked(source, source_rel, target, staging)
         sync_tree(target, staging, measured.kind)
-        with target.folder(target_rel.parent) as fd, named(target_rel):
-            platform.rename_exclusive(fd, staging.name, fd, target_rel.name)
+        with target.parent(target_rel) as (fd, name), named(target_rel):
+            platform.rename_exclusive(fd, staging.name, fd, name)
     except BaseException:
         discard(target, staging)
         raise

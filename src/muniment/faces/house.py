@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
     from muniment.vault.store import VaultStore
@@ -95,8 +97,15 @@ class House(Protocol):
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
 
+    def handoffs(self) -> Handoffs:
+        """The room of delegated work."""
+
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    @property
+    def jobs(self) -> JobService:
+        """The room that keeps the record of executions."""
 
 
 class BuildHouse(Protocol):

@@ -121,7 +121,7 @@ def _take(store: VaultStore, read: Inspected, found: Examined, *, repair: bool) 
     sound = {slot.id for slot, _ in read.sound}
     for extent, why in read.bad:
         if extent in sound:
-            why = say("its row is not what its pack says")
+            why = say("its row is not what is stored")
             found.add(Part.CATALOGUE, extent.hex(), why)
         else:
             found.add(Part.EXTENT, extent.hex(), why)

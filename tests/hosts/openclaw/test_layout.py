@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from muniment.hosts.errors import InvalidFlag
+from muniment.hosts.openclaw import layout
 from muniment.hosts.openclaw.layout import BASE, Hosted, card_prefix, given_paths, hosted, is_openclaw
 
 PLACE = "/home/root/workspace/w-7/workspace"
-HOSTED = Hosted("w-7", PLACE, "MCP root")
+HOSTED = Hosted("w-7", PLACE, "MCP root", BASE)
 
 
 def test_the_base_is_the_one_of_the_specification() -> None:
@@ -35,7 +36,7 @@ def test_what_the_host_gives() -> None:
 @pytest.mark.parametrize("by", ["MCP root", "OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR"])
 @pytest.mark.parametrize("path", [PLACE, PLACE + "/"])
 def test_a_path_of_the_host_tells_the_workspace(by: str, path: str) -> None:
-    assert hosted([(by, path)]) == Hosted("w-7", PLACE, by)
+    assert hosted([(by, path)]) == Hosted("w-7", PLACE, by, BASE)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +80,9 @@ def test_two_paths_of_the_host_that_differ_are_refused() -> None:
         hosted([("MCP root", PLACE), ("MUNIMENT_WORKSPACE", "/tmp")])
 
 
-def test_the_base_can_be_another_one() -> None:
-    assert hosted([("WORKSPACE_DIR", "/t/w.1/workspace")], base="/t") == Hosted(
+def test_the_base_can_be_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "BASE", "/t")
+    assert hosted([("WORKSPACE_DIR", "/t/w.1/workspace")]) == Hosted(
         "w.1", "/t/w.1/workspace", "WORKSPACE_DIR", "/t"
     )
 

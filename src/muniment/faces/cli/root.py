@@ -25,11 +25,18 @@ ROOT = Group(
         "archive": Entry(
             "muniment.faces.cli.archive:ARCHIVE", say("Keep what was made, and check what was kept.")
         ),
+        "handoff": Entry(
+            "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
+        ),
+        "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
         "vault": Entry(
             "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
         ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
+        ),
+        "verify": Entry(
+            "muniment.faces.cli.handoff:verify", say("Judge an exported folder anew, from its bytes alone.")
         ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")

@@ -24,7 +24,7 @@ class Hosted:
     workspace_id: str
     path: str
     by: str
-    base: str = BASE
+    base: str
 
 
 def given_paths(environment: Mapping[str, str], client_root: str | None = None) -> list[tuple[str, str]]:
@@ -34,7 +34,7 @@ def given_paths(environment: Mapping[str, str], client_root: str | None = None) 
     return [(name, path) for name, path in given if path]
 
 
-def hosted(given: Sequence[tuple[str, str]], flag: str | None = None, base: str = BASE) -> Hosted | None:
+def hosted(given: Sequence[tuple[str, str]], flag: str | None = None) -> Hosted | None:
     """The hosted workspace, when a path that the host gives has its form; else None.
 
     Only the host decides it: a `--workspace` that differs, and a second path that differs, are an
@@ -45,6 +45,7 @@ def hosted(given: Sequence[tuple[str, str]], flag: str | None = None, base: str 
     >>> hosted([("WORKSPACE_DIR", "/home/ada/work")]) is None
     True
     """
+    base = BASE
     form = re.compile(re.escape(base) + r"/([^/]+)/workspace/*")
     found = None
     for by, path in given:
@@ -71,7 +72,7 @@ def card_prefix(setting: str, place: Hosted | None, root: str) -> str:
     It is the setting, else the hosted path, else the workspace's own path (`root`).  On the hosted
     layout a prefix that does not lie below the base is an `InvalidFlag`, before anything moves.
 
-    >>> card_prefix("", Hosted("w", "/home/root/workspace/w/workspace", "MCP root"), "/mnt/w")
+    >>> card_prefix("", Hosted("w", "/home/root/workspace/w/workspace", "MCP root", BASE), "/mnt/w")
     '/home/root/workspace/w/workspace'
     """
     if place is None:

@@ -32,6 +32,7 @@ class Stage:
             **inherited,
             "MUNIMENT_LANG": language,
             "XDG_CONFIG_HOME": str(place / "config"),
+            "MUNIMENT_HANDOFF_NONCES": str(place / "nonces"),
             "PYTHONUTF8": "1",
         }
 

@@ -1,0 +1,186 @@
+"""Faces, command line: `muniment handoff take, record, return, show, list`: the worker, and looking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from muniment.canonical import NotJson, read_json
+from muniment.faces.cli.call import Call
+from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.handoff import read_input
+from muniment.faces.cli.usage import wrong
+from muniment.faces.cli.values import Word
+from muniment.handoff.model import OWN, Target
+from muniment.handoff.subject import HandoffSubject
+from muniment.handoff.worker import Worker
+from muniment.message import say
+from muniment.path import printable
+
+
+@command(rehearses=False, examples=("muniment handoff take ho_… --json",))
+@argument("handoff", about=say("A handoff (ho_…)."))
+def take(call: Call, handoff: str) -> None:
+    """Show the work as its recipient gets it: the packet, the dispatch id, finished anchors."""
+    view = Worker(call.house.handoffs()).take(handoff)
+
+    def people() -> None:
+        terminal = call.terminal
+        terminal.say(say("goal: {goal}", goal=printable(view.packet.goal)))
+        for text in view.packet.acceptance_criteria:
+            terminal.say(say("accepted when: {text}", text=printable(text)))
+        for text in view.packet.known_pitfalls:
+            terminal.say(say("mind: {text}", text=printable(text)))
+        contract = view.packet.contract
+        for target, anchor in view.anchors.items():
+            path = contract.required[target].path if contract is not None else ""
+            terminal.say(
+                say(
+                    "owed: {target} in {path}, anchor {anchor}", target=target.value, path=path, anchor=anchor
+                )
+            )
+
+    call.terminal.result(view.to_json(), people)
+
+
+@command(
+    rehearses=False,
+    examples=("muniment handoff record ho_… --target employee_worklog --text 'Read forty files …'",),
+)
+@option("--target", type=Word(*(target.value for target in OWN)), required=True, about=say("Which target."))
+@option("--text", metavar="TEXT", about=say("The work, in words."))
+@option("--file", metavar="FILE", about=say("The work, in a file; - reads standard input."))
+@argument("handoff", about=say("A handoff (ho_…)."))
+def record(call: Call, handoff: str, target: str, text: str | None, file: str | None) -> None:
+    """Append one's own work to a target, with its anchor, and read it back."""
+    if (text is None) == (file is None):
+        raise wrong(say("give either --text or --file"), click.get_current_context())
+    content = text.encode("utf-8", "surrogateescape") if text is not None else read_input(call, file or "")
+    closure = Worker(call.house.handoffs()).record(handoff, Target(target), content)
+    call.terminal.result(
+        {"closure": closure},
+        lambda: call.terminal.say(
+            say(
+                "recorded {target}: {length} bytes at {offset} of {path}",
+                target=target,
+                length=closure["length"],
+                offset=closure["offset"],
+                path=closure["path"],
+            )
+        ),
+    )
+
+
+@command(
+    rehearses=False,
+    examples=("muniment handoff return ho_… --conclusion 'All forty files are read.'",),
+)
+@option("--file", metavar="FILE", about=say("The whole return as JSON; - reads standard input."))
+@option("--conclusion", metavar="TEXT", about=say("What came of the work."))
+@option("--evidence", metavar="TEXT", multiple=True, about=say("What was observed, or a claim as JSON."))
+@option("--gap", metavar="TEXT", multiple=True, about=say("What is missing."))
+@option("--artifact", metavar="PATH", multiple=True, about=say("A file or folder that was made."))
+@option("--closure", metavar="FILE", multiple=True, about=say("A closure receipt as JSON."))
+@argument("handoff", about=say("A handoff (ho_…)."))
+def give_back(
+    call: Call,
+    handoff: str,
+    file: str | None,
+    conclusion: str | None,
+    evidence: tuple[str, ...],
+    gap: tuple[str, ...],
+    artifact: tuple[str, ...],
+    closure: tuple[str, ...],
+) -> None:
+    """Return the result; an earlier return is superseded and kept."""
+    worker = Worker(call.house.handoffs())
+    if file is not None:
+        data = read_input(call, file)
+    elif conclusion is None:
+        raise wrong(say("give either --file or --conclusion"), click.get_current_context())
+    else:
+        closures = [_object(read_input(call, each)) for each in closure]
+        data = worker.compose(
+            handoff,
+            conclusion=conclusion,
+            evidence=[_object(each) if each.lstrip().startswith("{") else each for each in evidence],
+            gaps=gap,
+            artifact_paths=artifact,
+            closures=closures,
+        )
+    done = worker.give_back(handoff, data)
+    call.terminal.result(
+        {"handoff_id": handoff, "return_sha256": done.sha256, "number": done.number},
+        lambda: call.terminal.say(say("returned; the parent now reads it back")),
+    )
+    if done.superseded:
+        call.terminal.note(say("an earlier return is superseded and kept"))
+
+
+def _object(text: str | bytes) -> Any:
+    try:
+        return read_json(text)
+    except NotJson as error:
+        raise wrong(
+            say("this is not strict JSON: {finding}", finding=error), click.get_current_context()
+        ) from error
+
+
+@command(rehearses=False)
+@argument("handoff", about=say("A handoff (ho_…)."))
+def show(call: Call, handoff: str) -> None:
+    """Show everything kept of a handoff, except nonces and anchors."""
+    subject = HandoffSubject(call.house.handoffs())
+    shown = subject.show(handoff)
+
+    def people() -> None:
+        rows: list[tuple[Any, object]] = [
+            (say("handoff"), handoff),
+            (say("goal"), printable(shown["packet"]["goal"])),
+            (say("recipient"), shown["recipient"] or "–"),
+            (say("state"), shown["state"]),
+            (say("returns"), shown["returns"]),
+            (say("missing"), ", ".join(shown["missing"]) or "–"),
+        ]
+        call.terminal.lines(rows)
+
+    call.terminal.result(dict(shown), people)
+
+
+@command(rehearses=False)
+@option("--open", "only_open", is_flag=True, about=say("Only those that somebody still has to look at."))
+def list_handoffs(call: Call, only_open: bool) -> None:
+    """List handoffs, newest first."""
+    papers = call.house.handoffs().papers
+    found = list(reversed(papers.unfinished() if only_open else papers.every()))
+    value: list[Any] = [
+        {
+            "handoff_id": each.handoff_id,
+            "state": each.state,
+            "recipient": each.recipient,
+            "goal": each.goal,
+            "created": each.created,
+            "missing": list(each.missing),
+        }
+        for each in found
+    ]
+
+    def people() -> None:
+        if not found:
+            call.terminal.say(say("Nothing was handed over yet."))
+            return
+        rows: list[list[object]] = [
+            [
+                each.handoff_id,
+                each.state,
+                each.recipient or "–",
+                printable(each.goal),
+                ", ".join(each.missing),
+            ]
+            for each in found
+        ]
+        columns = [say("handoff"), say("state"), say("recipient"), say("goal"), say("missing")]
+        call.terminal.table(columns, rows)
+
+    call.terminal.result({"handoffs": value}, people)

@@ -1,0 +1,38 @@
+"""Handoff room: what can be set."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from muniment.handoff.lint import DEFAULT_AREA
+from muniment.message import say
+from muniment.settings import Setting, text
+
+
+def commands(value: object) -> Mapping[str, Sequence[str]]:
+    """A table of names and command lines, each a text or a list of words."""
+    if not isinstance(value, Mapping):
+        raise ValueError(say("a table of commands was expected, found {value}", value=repr(value)))
+    found: dict[str, tuple[str, ...]] = {}
+    for name, line in value.items():
+        words = shlex.split(line) if isinstance(line, str) else line
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+            raise ValueError(say("the command {name} is no list of words", name=name))
+        found[name] = tuple(words)
+    return found
+
+
+AREA: Setting[str] = Setting(
+    "handoff.area",
+    DEFAULT_AREA,
+    text,
+    "The folder of a recipient's own files; {recipient} stands for its name.",
+)
+NONCES: Setting[str] = Setting(
+    "handoff.nonces", "", text, "Where nonces are kept; empty means the user's own data folder."
+)
+COMMANDS: Setting[Mapping[str, Sequence[str]]] = Setting(
+    "handoff.commands", {}, commands, "Commands that a contract may name to verify work, by name."
+)
+SETTINGS = (AREA, NONCES, COMMANDS)

@@ -1,0 +1,1 @@
+"""Room `job`: one execution, one record of facts."""

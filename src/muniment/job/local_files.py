@@ -1,0 +1,72 @@
+"""Room `job`: inputs that lie on this machine: listed, named and pinned by their content."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+from muniment.disk.errors import named
+from muniment.disk.root import Root
+from muniment.disk.tree import measure
+from muniment.disk.write import is_scratch
+from muniment.evidence import Kind
+from muniment.job.bindings import Offer
+from muniment.job.errors import BadBinding
+from muniment.job.model import PortType
+from muniment.message import say
+from muniment.path import RelPath, printable
+
+_MOST = 10_000
+"""Entries of an input folder that are looked at; who has more names them by routing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The local side of `cwl` and `wes`: a file's id is the digest of its bytes, a folder's the
+    digest of its evidence table, so that a plan pins what it was confirmed with."""
+
+    def offers(self, input_path: str) -> list[Offer]:
+        """What lies directly in a folder (or the one file); links, hidden and unfinished names
+        are passed over."""
+        if not input_path:
+            return []
+        if not os.path.isdir(input_path):
+            return [self.offer(input_path)]
+        found: list[Offer] = []
+        with Root.open(input_path) as root:
+            for name in root.names(RelPath())[:_MOST]:
+                if name.startswith(".") or is_scratch(name) or not _utf8(name):
+                    continue
+                mode = root.stat(RelPath((name,))).st_mode
+                if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+                    kind = PortType.DIR if stat.S_ISDIR(mode) else PortType.FILE
+                    found.append(Offer("", os.path.join(root.path, name), kind))
+        return found
+
+    def offer(self, reference: str) -> Offer:
+        """A file or folder by its path; links in it are the person's own and are followed once."""
+        if not _utf8(reference):
+            raise BadBinding(port=printable(reference), why=say("its name is not UTF-8"))
+        with named(reference):
+            real = os.path.realpath(reference, strict=True)
+            mode = os.stat(real).st_mode
+        return Offer("", real, PortType.DIR if stat.S_ISDIR(mode) else PortType.FILE)
+
+    def pin(self, offer: Offer) -> str:
+        """Read the whole input and answer `sha256:…`."""
+        folder, _, name = offer.filename.rstrip("/").rpartition("/")
+        with Root.open(folder or "/") as root:
+            measured = measure(root, RelPath((name,)))
+        if measured.kind is Kind.FILE:
+            (row,) = measured.table.rows
+            return str(row.digest)
+        return str(measured.table.digest)
+
+
+def _utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

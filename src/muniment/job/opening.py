@@ -1,0 +1,55 @@
+"""Room `job`: the service put together from the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from muniment.clock import Clock
+from muniment.disk.errors import named
+from muniment.disk.root import Root
+from muniment.ids import Entropy
+from muniment.job.backend import WorkflowBackend
+from muniment.job.cwl import CwlBackend
+from muniment.job.fkit import FkitBackend
+from muniment.job.service import JobService
+from muniment.job.settings import ENGINE, FKIT, ROOT, WES_SHARED, WES_TOKEN, WES_URL
+from muniment.job.store import JobStore
+from muniment.job.wes import WesBackend
+from muniment.record.consent import RELAYED
+from muniment.record.state import Workspace
+from muniment.settings import Settings
+
+
+def engines_of(settings: Settings, clock: Clock, entropy: Entropy) -> Mapping[str, WorkflowBackend]:
+    """Every engine that the settings make usable."""
+    engines: dict[str, WorkflowBackend] = {
+        "cwl": CwlBackend(clock, entropy),
+        "fkit": FkitBackend(settings.get(FKIT)),
+    }
+    if settings.get(WES_URL):
+        engines["wes"] = WesBackend(settings.get(WES_URL), settings.get(WES_TOKEN), settings.get(WES_SHARED))
+    return engines
+
+
+def open_jobs(workspace: Workspace, settings: Settings, *, actor: str = "library") -> JobService:
+    """The service of this room; the folder of jobs is made when it is missing."""
+    place = settings.get(ROOT)
+    with named(place):
+        os.makedirs(place, exist_ok=True)
+    return service_of(workspace, Root.open(place), settings, actor=actor)
+
+
+def service_of(
+    workspace: Workspace,
+    root: Root,
+    settings: Settings,
+    *,
+    actor: str = "library",
+    engines: Mapping[str, WorkflowBackend] | None = None,
+) -> JobService:
+    """The service over an open folder of jobs, with the engines of the settings or those given."""
+    relayed = settings.get(RELAYED)
+    store = JobStore(root, clock=workspace.clock, entropy=workspace.entropy, actor=actor, relayed=relayed)
+    chosen = engines if engines is not None else engines_of(settings, workspace.clock, workspace.entropy)
+    return JobService(store, workspace, chosen, default_engine=settings.get(ENGINE), relayed=relayed)

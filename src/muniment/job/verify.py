@@ -1,0 +1,161 @@
+"""Room `job`: everything of a job read again and held against what is on record; changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from muniment.canonical import Json
+from muniment.disk.errors import NotThere
+from muniment.errors import MunimentError, NotVerified
+from muniment.job import rules
+from muniment.job.adopting import submitted_already
+from muniment.job.errors import ForeignWrite, OutputsChanged
+from muniment.job.history import History, fold
+from muniment.job.model import Registry
+from muniment.job.outputs import changed
+from muniment.job.planning import kept_document
+from muniment.job.reader import LARGEST_FILE, read
+from muniment.job.store import REGISTRY, registry_digest
+from muniment.message import Message, say, say_count
+
+if TYPE_CHECKING:
+    from muniment.disk.root import Root
+    from muniment.job.journal import JobJournal
+    from muniment.job.service import JobService
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: its name for programs, what was found for people."""
+
+    name: str
+    good: bool
+    finding: Message
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All checks of one job."""
+
+    job: str
+    checks: tuple[Check, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether everything is as it was recorded."""
+        return all(check.good for check in self.checks)
+
+    def to_json(self) -> dict[str, Json]:
+        """What `--json` and the MCP tools answer."""
+        return {
+            "job": self.job,
+            "verified": self.good,
+            "checks": [
+                {
+                    "name": one.name,
+                    "good": one.good,
+                    "finding": str(one.finding),
+                    "details": list(one.details),
+                }
+                for one in self.checks
+            ],
+        }
+
+
+def verify(service: JobService, job: str) -> Report:
+    """Check journal, registry, rules, confirmation, workflow and every recorded file of a job."""
+    with service.store.folder(job) as (folder, journal):
+        checks: list[Check] = []
+        history = _journal(journal, checks)
+        if history is not None:
+            _two_files(folder, history, job, checks)
+        registry = _registry(service, folder, history, job, checks)
+        if registry is not None and history is not None:
+            _confirmation(service, registry, history, job, checks)
+        if registry is not None:
+            _flow(folder, registry, job, checks)
+            _files(folder, registry, checks)
+    return Report(job, tuple(checks))
+
+
+def _journal(journal: JobJournal, checks: list[Check]) -> History | None:
+    try:
+        events = journal.events()
+    except NotVerified as error:
+        checks.append(Check("journal", False, error.message, (error.reason,)))
+        return None
+    history = fold(events)
+    found = say_count("{count} event, one chain", "{count} events, one chain", history.count)
+    checks.append(Check("journal", history.count > 0, found))
+    return history
+
+
+def _two_files(folder: Root, history: History, job: str, checks: list[Check]) -> None:
+    found = registry_digest(folder)
+    known = (history.pending.before, history.pending.after) if history.pending else (history.registry,)
+    if found and found in known:
+        checks.append(Check("registry", True, say("the registry is the one that the journal knows")))
+    else:
+        error = ForeignWrite(where=f"{job}/{REGISTRY}", job=job)
+        checks.append(Check("registry", False, error.message, (f"sha256 {found or 'missing'}",)))
+
+
+def _registry(
+    service: JobService, folder: Root, history: History | None, job: str, checks: list[Check]
+) -> Registry | None:
+    try:
+        registry = read(folder.read(REGISTRY, LARGEST_FILE + 1), where=f"{job}/{REGISTRY}")
+        facts = service.store.facts(job, registry, history or History())
+        service.store.require_sound(registry, facts, f"{job}/{REGISTRY}")
+    except (MunimentError, NotThere) as error:
+        every = getattr(error, "findings", ())
+        details = tuple(f"{one.path}: {one.rule.value}: {one.found}" for one in every)
+        checks.append(Check("rules", False, error.message, details))
+        return None
+    checks.append(Check("rules", True, say("every field keeps the schema and the rules")))
+    return registry
+
+
+def _confirmation(
+    service: JobService, registry: Registry, history: History, job: str, checks: list[Check]
+) -> None:
+    if not submitted_already(registry):
+        return
+    try:
+        rules.confirmed(registry, service.store.facts(job, registry, history))
+    except MunimentError as error:
+        checks.append(Check("confirmation", False, error.message))
+        return
+    witness = history.confirmed.witness if history.confirmed else ""
+    checks.append(
+        Check("confirmation", True, say("exactly this plan was confirmed ({witness})", witness=witness))
+    )
+
+
+def _flow(folder: Root, registry: Registry, job: str, checks: list[Check]) -> None:
+    if not registry.execution.bioline.flow.version_id.startswith("sha256:"):
+        return
+    try:
+        kept_document(folder, registry, job)
+    except MunimentError as error:
+        checks.append(Check("flow", False, error.message))
+        return
+    checks.append(Check("flow", True, say("the workflow is the one that was planned")))
+
+
+def _files(folder: Root, registry: Registry, checks: list[Check]) -> None:
+    downstream = registry.execution.downstream
+    every = (*downstream.generated_scripts, *downstream.outputs, *downstream.logs)
+    if not every:
+        return
+    wrong = changed(folder, every)
+    if wrong:
+        error = OutputsChanged(checked=len(every), wrong=len(wrong))
+        checks.append(Check("files", False, error.message, tuple(wrong)))
+    else:
+        found = say_count(
+            "{count} recorded file, hashed again", "{count} recorded files, hashed again", len(every)
+        )
+        checks.append(Check("files", True, found))

@@ -1,0 +1,98 @@
+"""`doctor` as a whole: what it looks at, what it mends, what it leaves, and how it ends."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.archive.command import muniment
+from tests.archive.scene import Scene, look, open_scene
+
+from muniment.desk.doctor import Level, examine
+from muniment.disk.platform import Mount
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with open_scene(tmp_path / "w") as opened:
+        opened.write("report.md")
+        opened.keep("report.md")
+        yield opened
+
+
+def levels(scene: Scene, mend: bool = True) -> dict[str, Level]:
+    return {one.subject: one.level for one in examine(scene.workspace, mend=mend)}
+
+
+def test_a_workspace_in_which_all_is_well(scene: Scene) -> None:
+    before = look(scene.path)
+    assert levels(scene) == {
+        "half-done acts": Level.GOOD,
+        "unfinished files": Level.GOOD,
+        "empty addresses": Level.GOOD,
+        "permissions": Level.GOOD,
+        "file system": Level.GOOD,
+        "ledger": Level.GOOD,
+    }
+    assert look(scene.path) == before
+    assert muniment(scene.path, "doctor").code == 0
+
+
+def test_unfinished_files_of_the_state_go_and_those_of_others_stay(scene: Scene) -> None:
+    ours = scene.write(".muniment/evidence/.muniment-01-new.tmp", b"x")
+    theirs = scene.write(".muniment-notes.tmp", b"an agent's own file of that name")
+    named = scene.write(".muniment/evidence/kept.tmp", b"x")
+    assert levels(scene, mend=False)["unfinished files"] is Level.WARNING and ours.exists()
+    assert levels(scene)["unfinished files"] is Level.MENDED
+    assert not ours.exists() and theirs.exists() and named.exists()
+
+
+def test_claimed_addresses_that_nothing_came_to_go(scene: Scene) -> None:
+    stamp = scene.path / "archives/x/2026-11-30-12-00-09"
+    other = scene.path / "archives/x/drafts"
+    for folder in (stamp, other):
+        folder.mkdir(parents=True)
+    filled = scene.archived()
+    assert levels(scene)["empty addresses"] is Level.MENDED
+    assert not stamp.exists() and other.exists(), "only what bears the name of a timestamp"
+    assert {inner for inner in filled if not inner.startswith("x/2026")} <= set(scene.archived())
+
+
+def test_a_state_that_others_could_look_into_is_closed(scene: Scene) -> None:
+    state = scene.path / ".muniment"
+    state.chmod(0o755)
+    assert levels(scene, mend=False)["permissions"] is Level.WARNING
+    assert levels(scene)["permissions"] is Level.MENDED
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+
+
+def test_a_ledger_that_was_altered_is_wrong_and_not_mended(scene: Scene) -> None:
+    scene.write("second.md")
+    scene.keep("second.md")
+    path = scene.path / ".muniment/ledger/000001.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"bytes":', b'"bytez":', 1))
+    before = path.read_bytes()
+    assert levels(scene)["ledger"] is Level.WRONG
+    assert path.read_bytes() == before
+    answer = muniment(scene.path, "doctor")
+    assert answer.code == 4 and "NOT whole" in answer.out
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "virtiofs", "fuse.grpcfuse"])
+def test_a_file_system_that_other_machines_share_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A stand-in for the kernel's table of mounts, which only the administrator can change."""
+    mount = Mount(7, kind, "/", "/srv/shared")
+    monkeypatch.setattr("muniment.disk.platform.mount_of", lambda fd: mount)
+    (found,) = [one for one in examine(scene.workspace, mend=True) if one.subject == "file system"]
+    assert found.level is Level.WARNING and kind in str(found.message)
+
+
+def test_findings_for_programs(scene: Scene) -> None:
+    answer = muniment(scene.path, "doctor", "--json")
+    told = answer.object["findings"]
+    assert {one["subject"] for one in told} == set(levels(scene)) and answer.code == 0
+    assert all(set(one) == {"subject", "level", "message"} for one in told)

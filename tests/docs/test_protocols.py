@@ -1,0 +1,102 @@
+"""Documentation: the pages of the protocols: two languages, one content, the codes of the program."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.tables import PROJECT, error_classes
+from tests.docs.test_readme import FENCE, headings, tables
+
+from muniment.archive.card import fenced, status_line
+from muniment.archive.model import Card, ReadBack, Standing
+from muniment.errors import MunimentError
+from muniment.evidence import Kind
+from muniment.faces.tools.shapes import ARCHIVE, SHAPES
+from muniment.hosts.openclaw.layout import BASE
+from muniment.hosts.openclaw.session import ID_MAX, session_key
+from muniment.hosts.session import SessionSource
+
+FOLDER = PROJECT / "docs" / "protocols"
+PAGES = sorted(path for path in FOLDER.glob("*.md") if not path.name.endswith(".zh-CN.md"))
+ARCHIVE_PAGE = (FOLDER / "archive.md").read_text("utf-8")
+
+SPECIFIED = (
+    "INVALID_INPUT",
+    "INVALID_FLAG",
+    "WORKSPACE_MISSING",
+    "INVALID_SESSION",
+    "INVALID_SOURCE",
+    "MISSING_SOURCE",
+    "EMPTY_SOURCE",
+    "EMPTY_TARGET",
+    "TARGET_EXISTS",
+    "SOURCE_BUSY",
+    "SOURCE_CHANGED",
+    "READBACK_FAILED",
+    "NO_SPACE",
+)
+"""Spec 1, codes."""
+
+
+def in_chinese(page: Path) -> str:
+    return page.with_suffix(".zh-CN.md").read_text("utf-8")
+
+
+def leads(text: str) -> list[str]:
+    """Where links lead; the one to the other language is the one that differs."""
+    found = re.findall(r"\]\(([^)]+)\)", FENCE.sub("", text))
+    return ["(the other language)" if re.fullmatch(r"[a-z]+(\.zh-CN)?\.md", lead) else lead for lead in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_two_languages_agree(page: Path) -> None:
+    english, chinese = page.read_text("utf-8"), in_chinese(page)
+    assert headings(english) == headings(chinese)
+    assert tables(english) == tables(chinese) and tables(english)
+    assert FENCE.findall(english) == FENCE.findall(chinese)
+    assert leads(english) == leads(chinese)
+
+
+def codes(text: str) -> dict[str, int]:
+    """The codes of a page's tables, with their exit codes."""
+    return {
+        code: int(number) for code, number in re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", text, re.MULTILINE)
+    }
+
+
+def test_the_codes_are_those_of_the_program() -> None:
+    known: dict[str, type[MunimentError]] = {error.code: error for error in error_classes()}
+    assert codes(ARCHIVE_PAGE) == {code: int(known[code].exit_code) for code in codes(ARCHIVE_PAGE)}
+    assert [code for code in SPECIFIED if code not in codes(ARCHIVE_PAGE)] == []
+
+
+def test_the_formats_are_those_of_the_program() -> None:
+    blocks = FENCE.findall(ARCHIVE_PAGE)
+    assert status_line("{ARCHIVE_ID}") in blocks[0]
+    card = Card(Kind.FILE, "archives/{ARCHIVE_ID}", "{TIMESTAMP}/{ORIGIN_NAME}", "{ORIGIN_NAME}")
+    assert fenced(card.to_json()) in blocks
+    (line,) = (block for block in blocks if "🧵" in block)
+    assert session_key(line.splitlines()[1].encode()) == "agent:main:abc123"
+
+
+def test_the_words_are_those_of_the_program() -> None:
+    for word in (
+        *(source.value for source in SessionSource),
+        *(standing.value for standing in Standing),
+        *ReadBack(True, True, True, "", True, "").to_json(),
+        *(shape.name for shape in SHAPES),
+        *ARCHIVE.takes["properties"],
+        *ARCHIVE.gives["properties"],
+        f"{BASE}/{{WORKSPACE_ID}}/workspace",
+    ):
+        assert f"`{word}`" in ARCHIVE_PAGE, word
+    assert f"{ID_MAX} characters" in ARCHIVE_PAGE
+
+
+def test_the_host_configuration_that_is_shown_can_be_read() -> None:
+    page = (PROJECT / "docs" / "how-to" / "mcp.md").read_text("utf-8")
+    (block,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    assert json.loads(block) == {"mcpServers": {"muniment": {"command": "muniment", "args": ["mcp"]}}}
