@@ -18,7 +18,6 @@ from muniment.settings import BadSetting, Settings, environment_layer
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.backup.service import Backups
-    from muniment.bundle.vault import Vault
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.service import Handoffs
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from muniment.record.event import Context
     from muniment.record.state import Workspace
     from muniment.settings import Setting
+    from muniment.vault.store import VaultStore
 
 
 SESSION_VARIABLE = "MUNIMENT_SESSION_KEY"
@@ -52,7 +52,7 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.record.consent import RELAYED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, *VAULT, RELAYED)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
 
 
 class House:
@@ -89,11 +89,11 @@ class House:
         )
 
     def close(self) -> None:
-        """Let the workspace's folder go, if it was opened."""
-        if "vault" in self.__dict__:
-            self.vault.close()
+        """Let the workspace's folder and the vault go, if they were opened."""
         if "root" in self.__dict__:
             self.root.close()
+        if "vault" in self.__dict__:
+            self.vault.close()
 
     @cached_property
     def found(self) -> Found:
@@ -289,6 +289,27 @@ class House:
             workspace_rule=self.found.rule.value,
         )
 
+    @cached_property
+    def vault_folder(self) -> Path:
+        """The folder in which the vault lies, whether there is one yet or not."""
+        from muniment.vault.place import default_folder, folder_of
+        from muniment.vault.settings import VAULT_URL
+
+        address = self.settings().get(VAULT_URL)
+        return folder_of(address) if address else default_folder()
+
+    @cached_property
+    def vault(self) -> VaultStore:
+        """The vault, opened; made when it is missing."""
+        from muniment.clock import system_clock
+        from muniment.disk.platform import require_supported
+        from muniment.vault.open import open_directory
+        from muniment.vault.settings import limits_of
+
+        require_supported()
+        limits = limits_of(self.settings())
+        return open_directory(self.vault_folder, clock=system_clock, limits=limits)
+
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
         from muniment.archive.outstanding import outstanding
@@ -332,21 +353,6 @@ class House:
         )
 
     @cached_property
-    def vault(self) -> Vault:
-        """The vault that the settings name, or the one in the user's own data folder."""
-        from muniment.clock import system_clock
-        from muniment.vault.open import open_directory
-
-        return open_directory(self._vault_folder(), clock=system_clock)
-
-    def _vault_folder(self) -> Path:
-        from muniment.vault.place import default_folder, folder_of
-        from muniment.vault.settings import VAULT_URL
-
-        address = self.settings().get(VAULT_URL)
-        return folder_of(address) if address else default_folder()
-
-    @cached_property
     def backups(self) -> Backups:
         """The room that keeps the whole agent."""
         from platformdirs import user_cache_dir
@@ -358,7 +364,7 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: refuse_inside(self._vault_folder(), saved),
+            refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
         )
         return Backups(self.workspace, self._places(), lambda: self.vault, options)
 

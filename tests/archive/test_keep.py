@@ -35,7 +35,6 @@ from muniment.disk.errors import (
     TooDeep,
 )
 from muniment.disk.move import move_verified
-from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.hosts.errors import InvalidSession
 from muniment.hosts.session import Session, SessionSource
@@ -464,13 +463,14 @@ def test_a_ledger_that_can_not_be_written_takes_all_back(
 def test_a_source_that_can_not_go_back_is_named_and_kept_in_the_journal(
     three: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stuck(_: object, source: RelPath, root: Root, target: RelPath, *__: object, **___: object) -> object:
-        os.rename(f"{root.path}/{source.posix}", f"{root.path}/{target.posix}")
-        raise PutBackFailed(where=target.posix, source=source.posix)
+    def stuck(*arguments: object, **named: object) -> object:
+        move_verified(*arguments, **named)  # type: ignore[arg-type]
+        raise PutBackFailed(where="archives/x", source="a.md")
 
     monkeypatch.setattr(service, "move_verified", stuck)
     with pytest.raises(PutBackFailed):
         three.keep("a.md")
+    assert (three.folder / AT / "a.md").read_bytes() == b"a\n"
     assert len(three.workspace.journal.pending()) == 1
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 
 import pytest
-from tests.archive.scene import FALLBACK, Scene, content, killed_at, open_scene, swift_scene
+from tests.archive.scene import FALLBACK, Scene, content, killed_at, open_scene, rel, swift_scene
 
 from muniment.archive.check import find_entry
 from muniment.archive.entries import KEPT, UNDONE
+from muniment.archive.halfmove import KEEP_ACT
 from muniment.archive.keepers import undo
 from muniment.desk.doctor import Level, examine
+from muniment.disk.tree import measure
 from muniment.hosts.session import Session, SessionSource
+from muniment.ids import new_reference
 
 CRON = Session("run7", SessionSource.HOST, key="agent:main:cron:nightly:run:run7", mirror_id="nightly")
 TREE = {"a.txt": b"alpha\n", "deep/b.bin": bytes(range(256)) * 20, "deep/er/c.md": b"# C\n", "empty": b""}
@@ -219,6 +223,39 @@ def kill_act_and_doctor(make: Callable[[Scene], list[str]], step: int) -> int:
 
 def test_a_doctor_killed_too_goes_on_where_it_was() -> None:
     assert kill_act_and_doctor(make_linked_tree, 7) > 15
+
+
+def test_a_doctor_killed_while_it_calls_off_a_copy_goes_on_where_it_was() -> None:
+    """The copy is whole at its address, the source too; the doctor dies at each of its changes."""
+    for number in range(1, 100):
+        with swift_scene() as scene:
+            (name,) = make_tree(scene)
+            wanted = {name: content(scene.path / name)}
+            address = rel("archives/abc/2026-11-30-12-00-00/results")
+            tree = scene.workspace.tables.keep(measure(scene.root, rel(name)).table).hex
+            after = {"path": address.posix, "tree": tree, "reference": new_reference("arc", scene.now[0])}
+            scene.workspace.journal.begin(
+                KEEP_ACT,
+                {"path": name, "tree": tree},
+                {**after, "mirror": None, "track": "file", "name": name},
+                scene.now[0],
+                os.urandom,
+            )
+            shutil.copytree(scene.path / name, scene.path / address.posix)
+
+            def mend(scene: Scene = scene) -> None:
+                with open_scene(scene.path) as own:
+                    examine(own.workspace, mend=True)
+
+            killed = killed_at(number, mend)
+            copy = content(scene.path / address.posix)
+            assert copy in ({}, wanted[name]), "a part of a folder under the folder's own name"
+            doctor(scene)
+            assert check_kept(scene, [name], wanted) == 0
+            good_after_doctor(scene)
+            if not killed:
+                break
+    assert number > 5
 
 
 @pytest.mark.long

@@ -155,6 +155,20 @@ def test_links_that_would_be_followed_for_ever(scene: Scene) -> None:
     refused(scene, "INVALID_SOURCE", at("results"), why="leads out of the folder")
 
 
+def test_as_many_links_are_followed_as_a_kernel_follows(scene: Scene) -> None:
+    """Forty on one path, and not one more; the kernel itself is asked."""
+    scene.write("results/l40", b"the end of the chain\n")
+    for number in range(40):
+        (scene.path / f"results/l{number}").symlink_to(f"l{number + 1}")
+    assert (scene.path / "results/l0").read_bytes() == b"the end of the chain\n"
+    (scene.path / "results/one-more").symlink_to("l0")
+    with pytest.raises(OSError, match="Too many levels"):
+        (scene.path / "results/one-more").read_bytes()
+    refused(scene, "INVALID_SOURCE", at("results"), why="results/one-more")
+    (scene.path / "results/one-more").unlink()
+    assert scene.keep("results")
+
+
 def test_what_is_neither_file_nor_folder(scene: Scene) -> None:
     os.mkfifo(scene.path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -327,13 +341,13 @@ def test_a_file_more_after_the_folder_was_copied(scene: Scene, monkeypatch: pyte
     assert nothing_is_left(scene)
 
 
-def test_another_file_under_its_name_before_its_fields_are_read(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = scene.write("result.json", b'{"status": "failed"}')
-    first(monkeypatch, type(scene.root), "read", lambda: path.write_bytes(b'{"status": "passed"}'))
+def test_other_bytes_when_its_fields_are_looked_at(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes that were hashed say `failed`; what is parsed must be just these."""
+    scene.write("result.json", b'{"status": "failed"}')
+    monkeypatch.setattr(type(scene.root), "read", lambda *_: b'{"status": "passed"}')
     with pytest.raises(MunimentError) as caught:
         scene.archive().keep([at("result.json")])
+    monkeypatch.undo()
     assert caught.value.code == "SOURCE_CHANGED" and nothing_is_left(scene)
 
 

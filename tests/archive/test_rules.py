@@ -35,6 +35,8 @@ REFUSED_PLACES = [
     ".Muniment",
     ".restore/x",
     ".backup",
+    "a/.muniment",
+    "a/.Muniment/ledger",
 ]
 ALLOWED_PLACES = [
     "archive",

@@ -245,7 +245,7 @@ class Harness:
     def trace(self) -> Trace:
         """Run the act plainly; it has to succeed and to leave what it should."""
         with self._performer(0) as performer, self._staged(0) as place:
-            options = ["-s", "64", "-e", f"trace=!{_WITHIN}"]
+            options = ["-y", "-s", "64", "-e", f"trace=!{_WITHIN}"]
             status, said, lines = performer.perform(self.act_name, place, options)
             assert status == perform.DONE, f"the act does not even succeed plainly: {said}"
             self.act.check(place, Ended("done", tuple(said)))

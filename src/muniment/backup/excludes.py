@@ -80,7 +80,10 @@ class Excludes:
         at_top = name == path
         if (section, path) in self._self_loop or (at_top and name in ALWAYS_OUT):
             return Reason.SELF_LOOP
-        if (section, path) in self._always_in:
+        if any(
+            section == one and (path == place or path.startswith(f"{place}/"))
+            for one, place in self._always_in
+        ):
             return None
         why = self._hollow.get((section, above)) or self._by_rule(section, path, name, at_top)
         if why is not None and (section, path) in self._on_the_way:

@@ -182,11 +182,11 @@ class Root:
         kept in a record must be the one that a listing shows.
         """
         with self.parent(rel) as (fd, name), named(rel):
-            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            os.stat(name, dir_fd=fd, follow_symlinks=False)
             forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
             others = {name.swapcase(), name.upper(), name.lower(), *forms} - {name}
             # A name without letters shows no folding by its case, so the listing decides.
-            if name.lower() == name.upper() or any(_same(fd, other, found) for other in others):
+            if name.lower() == name.upper() or any(_is_there(fd, other) for other in others):
                 return name in os.listdir(fd)
         return True
 
@@ -283,12 +283,13 @@ def _plain(path: str) -> RelPath:
     return RelPath(tuple(name for name in path.split("/") if name not in ("", ".")))
 
 
-def _same(fd: int, name: str, found: os.stat_result) -> bool:
+def _is_there(fd: int, name: str) -> bool:
+    # Inode numbers would not tell: through FUSE each spelling of one file may have its own.
     try:
-        other = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        os.stat(name, dir_fd=fd, follow_symlinks=False)
     except OSError:
         return False
-    return (other.st_dev, other.st_ino) == (found.st_dev, found.st_ino)
+    return True
 
 
 def real_folder(path: str | os.PathLike[str]) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -26,7 +27,8 @@ from muniment.vault.packs import Slot
 VERSION = 1
 
 _SCHEMA = (
-    # `size` is missing while the pack is written; `dead_since` is set while nobody needs it.
+    # `size` is missing while nothing is found in the pack: it is being written, or is to be removed.
+    # `dead_since` is set while nobody needs it.
     "CREATE TABLE packs (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, size INTEGER, dead_since REAL)",
     "CREATE TABLE extents (id BLOB PRIMARY KEY, pack INTEGER NOT NULL, at INTEGER NOT NULL,"
     " stored INTEGER NOT NULL, length INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
@@ -52,6 +54,8 @@ _NEEDED = (
     " OR EXISTS (SELECT 1 FROM pins WHERE pins.pack = packs.key))"
 )
 _SNAPSHOT = "id, label, created, size, sections, root, sha256, soundness"
+
+Transaction = Callable[[], AbstractContextManager[None]]
 
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,8 +105,8 @@ class Catalogue:
         self, path: str, *, may_begin: Callable[[], None] = lambda: None, busy_s: float = BUSY_S
     ) -> None:
         self._base = Database(path, VERSION, _SCHEMA, may_begin=may_begin, busy_s=busy_s)
-        self.writing = self._base.writing
-        self.reading = self._base.reading
+        self.writing: Transaction = self._base.writing
+        self.reading: Transaction = self._base.reading
         self.close = self._base.close
         self.damage = self._base.damage
 
@@ -229,7 +233,7 @@ class Catalogue:
     def move_extents(self, old: str, new: str, slots: Sequence[Slot]) -> None:
         """What is found in one pack is found in another; what is not among the slots is forgotten."""
         old_key, new_key = self._key(old), self._key(new)
-        self._base.run("DELETE FROM extents WHERE pack = ?", (old_key,))
+        self._empty(old_key)
         self._base.run_many(
             "INSERT OR IGNORE INTO extents VALUES (?, ?, ?, ?, ?, ?)",
             ((slot.id, new_key, slot.offset, slot.stored, slot.length, slot.crc) for slot in slots),
@@ -240,7 +244,14 @@ class Catalogue:
 
     def forget_extents(self, pack: str) -> None:
         """Nothing is found in a pack any more: its extents will be asked for as missing."""
-        self._base.run("DELETE FROM extents WHERE pack = ?", (self._key(pack),))
+        key = self._key(pack)
+        for table in ("used", "pins"):
+            self._base.run(f"DELETE FROM {table} WHERE pack = ?", (key,))
+        self._empty(key)
+
+    def _empty(self, key: int) -> None:
+        self._base.run("DELETE FROM extents WHERE pack = ?", (key,))
+        self._base.run("UPDATE packs SET size = NULL WHERE key = ?", (key,))
 
     def place(self, extent: bytes) -> Place | None:
         """Where an extent lies; None when it is not there."""
@@ -259,7 +270,7 @@ class Catalogue:
         return dict(found)  # type: ignore[arg-type]
 
     def packs(self) -> list[tuple[str, int | None]]:
-        """All packs with their sizes in bytes; None while one is written."""
+        """All packs with their sizes in bytes; None while nothing is to be found in one."""
         return self._base.rows("SELECT name, size FROM packs ORDER BY name")  # type: ignore[return-value]
 
     def slots(self, pack: str) -> list[Slot]:
@@ -287,7 +298,8 @@ class Catalogue:
         nobody can come to need them.  Their rows stay until `forget_packs`."""
         rows = self._base.rows("SELECT key, name FROM packs WHERE dead_since <= ?", (before,))
         for key, _ in rows:
-            self._base.run("DELETE FROM extents WHERE pack = ?", (key,))
+            assert isinstance(key, int)
+            self._empty(key)
         return [str(name) for _, name in rows]
 
     def forget_packs(self, names: Sequence[str]) -> None:
@@ -318,10 +330,9 @@ class Catalogue:
         """A snapshot whose files will be written; False when its id is taken."""
         return self._add_snapshot(snapshot, "coming", upload, facts)
 
-    def list_snapshot(self, snapshot: Snapshot, facts: str, rows: Iterable[Row]) -> None:
+    def list_snapshot(self, snapshot: Snapshot, facts: str) -> None:
         """A snapshot whose files are there already (`rebuild`)."""
         self._add_snapshot(snapshot, "kept", "", facts)
-        self.settle(snapshot.id, rows)
 
     def _add_snapshot(self, snapshot: Snapshot, state: str, upload: str, facts: str) -> bool:
         values = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import cast
 
 from muniment.bundle.vault import Snapshot
@@ -51,6 +51,18 @@ def is_snapshot_id(text: str) -> bool:
     (True, False)
     """
     return _ID.fullmatch(text) is not None
+
+
+def time_in(snapshot_id: str) -> datetime:
+    """The second in which an id was made; the first of all where it names none.
+
+    >>> time_in("bk_20261130_142800_abcd").isoformat()
+    '2026-11-30T14:28:00+00:00'
+    """
+    try:
+        return datetime.strptime(snapshot_id[3:18], "%Y%m%d_%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def index_blob(snapshot_id: str) -> str:

@@ -76,7 +76,7 @@ class BadPack(NotVerified):
     """A file of the vault is not a pack, or not the one that its name says."""
 
     code = "PACK_REFUSED"
-    what = "A pack of the vault was refused."
+    what = "A file of the vault was refused."
     guidance = "Run `muniment vault fsck`; with --repair its sound pieces are kept."
 
 
@@ -85,7 +85,7 @@ class CatalogueLost(NotVerified):
 
     code = "CATALOGUE_LOST"
     what = "The vault's catalogue can not be used."
-    guidance = "Run `muniment vault rebuild`: it makes the catalogue again from the packs and indexes."
+    guidance = "Run `muniment vault rebuild`: it makes the catalogue again from what is stored."
 
 
 class CatalogueBusy(Conflict):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muniment.bundle.errors import BadExtent
-from muniment.bundle.extent import check
-from muniment.bundle.model import Extent
 from muniment.bundle.vault import Soundness
 from muniment.canonical import canonical
-from muniment.disk.errors import DiskFault, NotThere, OutsideRoot, SpecialFile, WrongKind
+from muniment.disk.errors import NotThere
 from muniment.errors import MunimentError, NotVerified
 from muniment.ids import new_ulid
 from muniment.message import Message, say, say_count
@@ -27,7 +24,8 @@ from muniment.vault.description import (
     snapshot_in,
 )
 from muniment.vault.errors import BadPack, UnknownSnapshot
-from muniment.vault.packs import PACK_MOST, PACKS, Pack, Slot, pack_blob, pack_in, read_footer
+from muniment.vault.inspect import UNREADABLE, Inspected, inspect
+from muniment.vault.packs import PACKS, Pack, pack_blob, pack_in
 from muniment.vault.store import VaultStore
 
 Progress = Callable[[int], None]
@@ -35,9 +33,6 @@ Progress = Callable[[int], None]
 
 WORKERS = 2
 """Packs that are checked at once; each is in memory while it is."""
-
-_UNREADABLE = (NotThere, DiskFault, OutsideRoot, SpecialFile, WrongKind)
-"""What a damaged file may be; a full table of descriptors or a missing right is none of it."""
 
 
 class Part(StrEnum):
@@ -83,18 +78,6 @@ class Examined:
         return not self.findings
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One pack as it was read: sound slots with their pieces only when it has to be mended."""
-
-    name: str
-    size: int
-    known: list[Slot]
-    sound: list[Extent]
-    bad: list[tuple[bytes, Message]]
-    why: Message | None
-
-
 def examine(store: VaultStore, *, repair: bool = False, progress: Progress | None = None) -> Examined:
     """Read every pack and inflate every extent; check every index and description.
 
@@ -106,73 +89,47 @@ def examine(store: VaultStore, *, repair: bool = False, progress: Progress | Non
     for line in store.catalogue.damage():
         found.add(Part.CATALOGUE, "catalogue", say("{finding}", finding=line))
     names = [name for name, size in store.catalogue.packs() if size is not None]
-    with ThreadPoolExecutor(WORKERS, "fsck") as pool:
-        for read in _in_turn(pool, store, names):
-            _take(store, read, found, repair=repair)
-            if progress is not None:
-                progress(read.size)
+    for read in in_turn(
+        names, lambda name: inspect(store.blobs, name, store.catalogue.slots(name), store.entropy)
+    ):
+        _take(store, read, found, repair=repair)
+        if progress is not None:
+            progress(read.size)
     _examine_snapshots(store, found, repair=repair)
     _find_unknown(store, found)
     return found
 
 
-def _in_turn(pool: ThreadPoolExecutor, store: VaultStore, names: list[str]) -> Iterator[_Read]:
+def in_turn(names: Iterable[str], inspect_one: Callable[[str], Inspected]) -> Iterator[Inspected]:
     """Packs as they were read, in order, with no more of them in memory than there are workers."""
-    flying: deque[Future[_Read]] = deque()
-    for name in names:
-        if len(flying) == WORKERS:
+    with ThreadPoolExecutor(WORKERS, "inspect") as pool:
+        flying: deque[Future[Inspected]] = deque()
+        for name in names:
+            if len(flying) == WORKERS:
+                yield flying.popleft().result()
+            flying.append(pool.submit(inspect_one, name))
+        while flying:
             yield flying.popleft().result()
-        flying.append(pool.submit(_read_pack, store, name))
-    while flying:
-        yield flying.popleft().result()
 
 
-def _read_pack(store: VaultStore, name: str) -> _Read:
-    known = store.catalogue.slots(name)
-    why: Message | None = None
-    try:
-        data = store.blobs.read(pack_blob(name), PACK_MOST)
-    except _UNREADABLE as error:
-        data, why = b"", say("{finding}", finding=error.message)
-    slots = known
-    if why is None:
-        try:
-            slots = read_footer(name, len(data), lambda at, size: data[at : at + size])
-        except BadPack as error:
-            why = error.why
-    sound: list[Extent] = []
-    bad: list[tuple[bytes, Message]] = []
-    # The footer has a digest, the catalogue has none; where both tell of an extent, both are tried.
-    for slot in dict.fromkeys((*slots, *known)):
-        extent = Extent(slot.id, slot.length, slot.crc, b"", data[slot.offset : slot.offset + slot.stored])
-        try:
-            check(extent.piece or b"", extent, store.entropy)
-        except BadExtent as error:
-            bad.append((slot.id, error.why or error.message))
-        else:
-            sound.append(extent)
-    whole = why is None and not bad
-    return _Read(name, len(data), known, [] if whole else sound, bad, why)
-
-
-def _take(store: VaultStore, read: _Read, found: Examined, *, repair: bool) -> None:
+def _take(store: VaultStore, read: Inspected, found: Examined, *, repair: bool) -> None:
     found.packs += 1
-    found.extents += len(read.known)
+    found.extents += len(read.sound) + len(read.bad)
     found.bytes += read.size
     if read.why is not None:
         found.add(Part.PACK, read.name, read.why)
-    sound = {extent.id for extent in read.sound}
+    sound = {slot.id for slot, _ in read.sound}
     for extent, why in read.bad:
         if extent in sound:
-            why = say("its row is not what its pack says")
+            why = say("its row is not what is stored")
             found.add(Part.CATALOGUE, extent.hex(), why)
         else:
             found.add(Part.EXTENT, extent.hex(), why)
-    if repair and (read.why is not None or read.bad):
+    if repair and not read.whole:
         _salvage(store, read)
 
 
-def _salvage(store: VaultStore, read: _Read) -> None:
+def _salvage(store: VaultStore, read: Inspected) -> None:
     """Write the sound pieces of a pack into a new one; the old one is left to nobody."""
     if not read.sound:
         with store.catalogue.writing():
@@ -184,7 +141,8 @@ def _salvage(store: VaultStore, read: _Read) -> None:
         # As one that replaces something it takes no slot.
         store.catalogue.begin_upload(upload, store.clock().timestamp(), upload)
         store.catalogue.announce_pack(pack.name, upload)
-    store.blobs.put(pack_blob(pack.name), pack.fill(read.sound[0], iter(read.sound[1:])))
+    extents = iter(read.extents())
+    store.blobs.put(pack_blob(pack.name), pack.fill(next(extents), extents))
     with store.catalogue.writing():
         store.catalogue.add_pack(pack.name, pack.size, ())
         store.catalogue.move_extents(read.name, pack.name, pack.slots)
@@ -199,7 +157,7 @@ def _examine_snapshots(store: VaultStore, found: Examined, *, repair: bool) -> N
             index = store.index(snapshot.id)
         except UnknownSnapshot:  # it was deleted meanwhile
             continue
-        except (NotVerified, *_UNREADABLE) as error:
+        except (NotVerified, *UNREADABLE) as error:
             found.add(Part.SNAPSHOT, snapshot.id, error.why or error.message)
             if repair:
                 with store.catalogue.writing():
@@ -225,7 +183,7 @@ def _examine_description(store: VaultStore, snapshot_id: str, found: Examined, *
     blob = description_blob(snapshot_id)
     try:
         told, told_facts = read_description(store.blobs.read(blob, DESCRIPTION_MOST))
-    except (*_UNREADABLE, ValueError) as error:
+    except (*UNREADABLE, ValueError) as error:
         finding = error.message if isinstance(error, MunimentError) else error
         found.add(Part.SNAPSHOT, snapshot_id, say("its description: {finding}", finding=finding))
         if repair:

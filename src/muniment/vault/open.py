@@ -26,6 +26,7 @@ from muniment.vault.blobs import Directory
 from muniment.vault.catalogue import Catalogue
 from muniment.vault.description import SNAPSHOTS
 from muniment.vault.errors import CatalogueLost, NotAVault
+from muniment.vault.examine import Progress
 from muniment.vault.packs import PACKS
 from muniment.vault.rebuild import Rebuilt, rebuild
 from muniment.vault.store import NO_LIMITS, VaultStore
@@ -74,7 +75,9 @@ def open_directory(
         )
 
 
-def rebuild_directory(path: Path, *, clock: Clock, entropy: Entropy = os.urandom) -> Rebuilt:
+def rebuild_directory(
+    path: Path, *, clock: Clock, entropy: Entropy = os.urandom, progress: Progress | None = None
+) -> Rebuilt:
     """Make the catalogue of a directory again; until that is done a former one stays.
 
     Nobody else may have the vault open meanwhile, since what they write would go to the former one:
@@ -90,7 +93,7 @@ def rebuild_directory(path: Path, *, clock: Clock, entropy: Entropy = os.urandom
             try:
                 catalogue = Catalogue(os.path.join(root.path, fresh))
                 try:
-                    done = rebuild(blobs, catalogue)
+                    done = rebuild(blobs, catalogue, entropy, progress)
                 finally:
                     catalogue.close()
             finally:

@@ -104,7 +104,7 @@ def pack_in(blob: str) -> str:
     """The pack that a blob's name promises; `BadPack` when it promises none."""
     name = blob.rpartition("/")[2]
     if not is_ulid(name) or pack_blob(name) != blob:
-        raise BadPack(where=blob[:80], why=say("it has not the name of a pack"))
+        raise BadPack(where=blob[:80], why=say("its name is none that it could have"))
     return name
 
 
@@ -115,7 +115,7 @@ def read_footer(name: str, size: int, read: ReadAt) -> list[Slot]:
         raise _refused(name, say("it has {size} bytes", size=size))
     head, tail = read(0, HEAD), read(size - _TAIL, _TAIL)
     if len(tail) != _TAIL or tail[-len(END) :] != END:
-        raise _refused(name, say("it does not end as a pack does"))
+        raise _refused(name, say("it does not end as it should"))
     (count,) = _COUNT.unpack_from(tail)
     begin = size - _TAIL - count * _ROW.size
     if begin < HEAD:
@@ -124,7 +124,7 @@ def read_footer(name: str, size: int, read: ReadAt) -> list[Slot]:
     if hashlib.sha256(head + rows + tail[: _COUNT.size]).digest() != tail[_COUNT.size : -len(END)]:
         raise _refused(name, say("its head or its footer is damaged"))
     if head != _head(name):
-        raise _refused(name, say("it is another pack, or none"))
+        raise _refused(name, say("it is another file"))
     slots = list(_slots(rows))
     if (slots[-1].offset + slots[-1].stored if slots else HEAD) != begin:
         raise _refused(name, say("its pieces do not fill it"))

@@ -323,9 +323,9 @@ class VaultStore:
         try:
             piece = self.blobs.piece(pack_blob(place.pack), place.at, place.stored)
         except NotThere as error:
-            raise _damaged(row.id.hex()[:12], say("the pack of a piece is gone")) from error
+            raise _damaged(row.id.hex()[:12], say("the file of a piece is gone")) from error
         if len(piece) != place.stored:
-            raise _damaged(row.id.hex()[:12], say("the pack of a piece is cut short"))
+            raise _damaged(row.id.hex()[:12], say("the file of a piece is cut short"))
         return piece
 
     def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:

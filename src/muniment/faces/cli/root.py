@@ -30,8 +30,14 @@ ROOT = Group(
         ),
         "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
         "backup": Entry("muniment.faces.cli.backup:BACKUP", say("Save the whole agent.")),
+        "vault": Entry(
+            "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
+        ),
+        "verify": Entry(
+            "muniment.faces.cli.handoff:verify", say("Judge an exported folder anew, from its bytes alone.")
         ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
