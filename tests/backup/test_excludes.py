@@ -89,6 +89,7 @@ def test_rules_file_and_ledger_are_always_in() -> None:
     assert of.reason("workspace", ".muniment/ledger") is None
     assert of.reason("workspace", ".muniment/ledger/000001.jsonl") is None
     assert of.reason("workspace", ".muniment/evidence") is USER
+    assert of.reason("workspace", "config") is None
     assert of.reason("workspace", "config/rules.md") is None
     assert of.reason("workspace", "config/other.md") is USER
     assert of.reason("workspace", "a.jsonl") is USER

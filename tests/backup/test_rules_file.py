@@ -120,8 +120,12 @@ GOOD = {
     "a mode section of comments only": Case("## Mode\n```\n# full\n```\n"),
     "a fence of comments only": Case("## Extra excludes\n```\n# a\n  # b\n```\n"),
     "bullets are never values": Case("## Extra excludes\n- logs\n* data\n+ more\nplain\n"),
-    "two fences in one section": Case("## Extra excludes\n```\na\n```\nand\n```\nb\n```\n", excludes=("a", "b")),
-    "a longer fence holds a shorter one": Case("## Extra excludes\n````\n```\na\n````\n", excludes=("```", "a")),
+    "two fences in one section": Case(
+        "## Extra excludes\n```\na\n```\nand\n```\nb\n```\n", excludes=("a", "b")
+    ),
+    "a longer fence holds a shorter one": Case(
+        "## Extra excludes\n````\n```\na\n````\n", excludes=("```", "a")
+    ),
     "a tilde fence holds a heading": Case("## Extra excludes\n~~~\n## Mode\n~~~\n"),
     "spaces around are cut": Case("## Extra excludes\n```\n   a b  \t\n```\n", excludes=("a b",)),
     "other headings are passed over": Case("## Mode\n## Others\n```\nx\n```\n"),

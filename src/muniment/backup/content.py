@@ -144,8 +144,10 @@ class Content:
                 try:
                     size = self._copy(root, path, seen.rel).stat().st_size
                 except (MunimentError, OSError) as error:
-                    self.faults.append(Fault(path, "left_out", _why(error)))
-                    return None
+                    # As it lies it may be torn; but nothing at all would be less.
+                    self._databases.discard(path)
+                    self.faults.append(Fault(path, "unsettled", _why(error)))
+                    stamp = b""
                 if stamp:
                     self.copied[stamp] = size
             else:

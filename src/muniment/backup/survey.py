@@ -21,6 +21,7 @@ from muniment.path import printable
 
 STATE = ".muniment"
 LEDGER = f"{STATE}/ledger"
+PLANS = f"{STATE}/plans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def excludes_of(
         for section in folders(places)
         if path.is_relative_to(section.path)
     }
+    loops.add((WORKSPACE, PLANS))
     always = {(WORKSPACE, LEDGER)}
     for text in keep:
         section, path = anchor(text)
