@@ -56,7 +56,9 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    assert set(tools) == {"archive", "archive_list", "archive_verify", "archive_status"}
+    of_archive = {"archive", "archive_list", "archive_verify", "archive_status"}
+    of_backup = {"backup_plan", "backup_create", "backup_list", "backup_diff", "backup_delete"}
+    assert set(tools) == of_archive | of_backup
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True
@@ -70,7 +72,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         Draft202012Validator.check_schema(tool.input_schema)
         if era != "legacy":
             assert tool.input_schema["additionalProperties"] is False
-    for name in set(tools) - {"archive"}:
+    for name in set(tools) - {"archive", "backup_plan", "backup_create", "backup_delete"}:
         hints = tools[name].annotations
         assert hints is not None and hints.read_only_hint is True
 

@@ -23,13 +23,18 @@ from muniment import __version__
 from muniment.errors import Interrupted, MunimentError
 from muniment.faces.errors import named
 from muniment.faces.house import House
-from muniment.faces.tools.archive import TOOLS, Answer, Tool, refusal
+from muniment.faces.tools.archive import TOOLS as ARCHIVE_TOOLS
+from muniment.faces.tools.archive import Answer, Tool, refusal
 from muniment.faces.tools.arguments import folder_of
-from muniment.faces.tools.shapes import SHAPES, Shape
+from muniment.faces.tools.backup import TOOLS as BACKUP_TOOLS
+from muniment.faces.tools.shapes import Shape
 from muniment.hosts.errors import WorkspaceMissing
 from muniment.message import say
 
 Context = ServerRequestContext[Any, Any]
+
+TOOLS = {**ARCHIVE_TOOLS, **BACKUP_TOOLS}
+"""Every tool of every room by its name."""
 
 ForClient = Callable[[str | None], House]
 """Builds the house of one call; gets the folder that the client says it works in."""
@@ -57,7 +62,7 @@ def build_server(for_client: ForClient) -> Server[Any]:
     limiter = anyio.CapacityLimiter(_AT_ONCE)
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_listed(shape) for shape in SHAPES])
+        return types.ListToolsResult(tools=[_listed(tool.shape) for tool in TOOLS.values()])
 
     async def call_tool(
         ctx: Context, params: types.CallToolRequestParams
