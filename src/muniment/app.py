@@ -360,11 +360,13 @@ class House:
         from muniment.backup.service import Backups, Options
         from muniment.record.consent import RELAYED
         from muniment.vault.place import refuse_inside
+        from muniment.vault.settings import limits_of
 
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
             refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
+            most=limits_of(self.settings()).size,
         )
         return Backups(self.workspace, self._places(), lambda: self.vault, options)
 

@@ -81,7 +81,7 @@ class Partial(NotVerified):
     """The snapshot was stored, but some files could not be read."""
 
     code = "SNAPSHOT_PARTIAL"
-    what = "The snapshot {id} is partial: {count} files could not be read."
+    what = "The snapshot {id} is stored, but partial: {count} of its files are not in it as they are."
     guidance = "Mend what is named and run it again, or accept it with --allow-partial."
 
 

@@ -51,13 +51,15 @@ _RULES_LIMIT = 4 << 20
 class Options:
     """What the wiring knows: where caches lie, which acts an agent may confirm, workers.
 
-    `refuse_inside` refuses a vault among folders that are saved.
+    `refuse_inside` refuses a vault among folders that are saved; `most` is what the vault takes of
+    one snapshot, in deflated bytes.
     """
 
     cache: Path
     relayed: tuple[str, ...]
     refuse_inside: Callable[[Iterable[Path]], None]
     workers: int = 2
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ class Backups:
         saved = [self.places.workspace, *([self.places.data] if self.places.data else [])]
         self.options.refuse_inside([*saved, *(Path(one.src) for one in seen.extra if one.status == OK)])
         files = planned(api)
+        self._warn_of_size(seen)
         if api_dir is not None:
             seen.warnings += [
                 say("{file} is missing in {folder}", file=one.file, folder=printable(str(api_dir)))
@@ -172,6 +175,19 @@ class Backups:
             warnings=tuple(seen.warnings),
         )
         return plan, facts, seen, api
+
+    def _warn_of_size(self, seen: Surveyed) -> None:
+        """Say it now, not after packing, when the vault may refuse the snapshot for its size."""
+        most = self.options.most
+        size = sum(item.size_bytes for item in seen.items if item.status == OK)
+        if most is not None and size > most:
+            seen.warnings.append(
+                say(
+                    "there are {size} bytes to save, and the vault takes {most} at most; deflated it may fit",
+                    size=size,
+                    most=most,
+                )
+            )
 
     def _today(self) -> str:
         return self.workspace.clock().strftime("%Y-%m-%d")

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
-from muniment.backup.errors import PlanMissing
+from muniment.backup.errors import Partial, PlanMissing
 from muniment.backup.model import Receipt, Request, snapshot_json
 from muniment.backup.service import Backups
 from muniment.backup.taking import Progress
 from muniment.canonical import Json, read_json
-from muniment.errors import ExitCode, Interrupted
+from muniment.errors import Interrupted
 from muniment.faces.cli.backup_pages import pick, show_plan, show_receipt, show_snapshots
 from muniment.faces.cli.backup_rules import converse
 from muniment.faces.cli.call import Call
@@ -22,6 +22,7 @@ from muniment.faces.cli.frame import Entry, Group, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.message import say
+from muniment.path import printable
 from muniment.record.consent import WitnessKind
 from muniment.vault.errors import QuotaExceeded
 
@@ -135,7 +136,7 @@ def create(
     label: str | None,
     api_dir: str | None,
     keep_outside_links: bool,
-) -> ExitCode | None:
+) -> None:
     """Take a snapshot of a plan that was confirmed."""
     request = request_of(mode, exclude, include, label, api_dir, keep_outside_links)
     if plan_id is not None and request != Request():
@@ -144,8 +145,11 @@ def create(
     chosen = _chosen(call, backups, plan_id, request)
     receipt = _taken(call, backups, chosen, replace, reread)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
+    if receipt.partial and not allow_partial:
+        lost = [fault for fault in receipt.faults if fault.kind != "changed"]
+        where = printable(lost[0].path)
+        raise Partial(id=receipt.snapshot.id, count=len(lost), where=where, why=lost[0].finding)
     call.terminal.next_step(f"muniment backup show {receipt.snapshot.id}")
-    return ExitCode.NOT_VERIFIED if receipt.partial and not allow_partial else None
 
 
 def _rules_exist(call: Call, backups: Backups) -> None:
