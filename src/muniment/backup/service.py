@@ -28,7 +28,7 @@ from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
 from muniment.backup.survey import Surveyed, excludes_of, survey
-from muniment.backup.taking import CREATED, Progress, Taking, no_progress, require_given
+from muniment.backup.taking import CREATED, CREATING, Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
 from muniment.bundle.vault import Listing, Snapshot, Vault
 from muniment.canonical import Json, canonical
@@ -39,7 +39,7 @@ from muniment.errors import MunimentError
 from muniment.hosts.places import Places
 from muniment.message import say
 from muniment.path import RelPath, printable
-from muniment.record.event import Draft
+from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
 
 DELETED = "backup.deleted"
@@ -216,6 +216,7 @@ class Backups:
             rules, digest = self.rules()
             plan, facts, seen, api = self._plan(kept.request, rules, digest, kept.label)
             refuse_stale(kept.then, facts, plan)
+            self._go_on()
             # Looked for before anything is asked of the vault, and spent when packing begins.
             require_given(self.workspace.consents, "create", kept.shown, self.options.relayed)
             upload = Upload.begin(self.open_vault(), replace)
@@ -247,7 +248,30 @@ class Backups:
 
     def list(self) -> Listing:
         """Everything that the vault keeps, newest first."""
+        self._go_on()
         return self.open_vault().list()
+
+    def _go_on(self) -> None:
+        """Enter what was stored by a run that was ended before it could say so.
+
+        Only a root that this ledger announced is taken for ours, whatever the vault says.
+        """
+        announced: dict[str, Event] = {}
+        known: set[str] = set()
+        for event in self.workspace.ledger.events(containing=b'"kind":"backup.'):
+            root = event.evidence.get("root")
+            if event.kind == CREATING:
+                announced[str(root)] = event
+            elif event.kind in (CREATED, DELETED):
+                known.add(event.subject)
+                announced.pop(str(root), None)
+        if not announced:
+            return
+        for snapshot in self.open_vault().list().snapshots:
+            begun = announced.pop(snapshot.root.hex, None)
+            if begun is not None and snapshot.id not in known:
+                evidence = {**begun.evidence, "stored_bytes": snapshot.size, "recovered": True}
+                self.workspace.ledger.append(Draft(CREATED, snapshot.id, evidence))
 
     def delete(self, snapshot_id: str, typed: str, picked: bytes) -> tuple[Snapshot, int | None]:
         """Delete one snapshot: its id was typed, and `picked`, what was shown of it, confirmed.

@@ -18,7 +18,6 @@ from muniment.backup.upload import Upload
 from muniment.bundle.manifest import Heading
 from muniment.bundle.model import MANIFEST
 from muniment.bundle.pack import Packing
-from muniment.bundle.vault import Stored
 from muniment.canonical import Json
 from muniment.digest import sha256
 from muniment.hosts.places import Places
@@ -28,6 +27,9 @@ from muniment.record.errors import NotConfirmed
 from muniment.record.event import Draft
 from muniment.record.state import Workspace
 from muniment.record.witness import Witness, bear_witness
+
+CREATING = "backup.creating"
+"""What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
 
 CREATED = "backup.created"
 
@@ -116,6 +118,8 @@ class Taking:
         room, plan = self.room, self.plan
         faults = (*content.faults, *packing.faults)
         partial = any(fault.kind != "changed" for fault in faults)
+        evidence = self._evidence(packing, confirmation, partial, len(faults))
+        room.workspace.ledger.append(Draft(CREATING, plan.plan_id, evidence))
         witness = bear_witness(room.workspace.ledger, room.workspace.identity.root_id)
         stored = self.upload.finish(
             packing.index,
@@ -124,13 +128,8 @@ class Taking:
             facts=self._facts(packing, witness, partial),
         )
         cache.keep(content.copied)
-        event = room.workspace.ledger.append(
-            Draft(
-                CREATED,
-                stored.snapshot.id,
-                self._evidence(stored, packing, confirmation, partial, len(faults)),
-            )
-        )
+        evidence["stored_bytes"] = stored.snapshot.size
+        event = room.workspace.ledger.append(Draft(CREATED, stored.snapshot.id, evidence))
         return Receipt(
             stored.snapshot,
             stored.remaining,
@@ -202,17 +201,16 @@ class Taking:
         }
 
     def _evidence(
-        self, stored: Stored, packing: Packing, confirmation: Confirmation, partial: bool, faults: int
+        self, packing: Packing, confirmation: Confirmation, partial: bool, faults: int
     ) -> dict[str, Json]:
         """What the ledger keeps; no label, since labels may say more than they should."""
         return {
-            "root": stored.snapshot.root.hex,
+            "root": packing.index.root.hex,
             "vault": self.upload.vault.identity,
             "plan_id": self.plan.plan_id,
             "confirmation": confirmation.to_json(),
             "files": packing.files,
             "bytes": packing.size,
-            "stored_bytes": stored.snapshot.size,
             "sent_bytes": self.upload.sent,
             "partial": partial,
             "faults": faults,
