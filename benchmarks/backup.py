@@ -1,6 +1,6 @@
 """Second snapshots through the whole program: bytes sent for each kind of change, beside restic's.
 
-    python -m benchmarks.backup WORK [--scale 0.2] [--large 200]
+    python -m benchmarks.backup WORK [--scale 0.2] [--large 200] [--only NAME]
 
 WORK is made and should lie on a tmpfs.  For each change a workspace is saved, changed, and saved
 again; what the vault grew by is what was sent.  For restic it is what its repository grew by.
@@ -33,12 +33,15 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--scale", default="0.2")
     parser.add_argument("--large", type=int, default=200, help="megabytes of the JSON file")
+    parser.add_argument("--only", help="one change by its name")
     arguments = parser.parse_args()
     restic = shutil.which(os.environ.get("RESTIC", "restic"))
     arguments.work.mkdir(parents=True)
     print("| change | tree | sent by us | by restic | ratio | ours, s | restic, s |")
     print("|---|---|---|---|---|---|---|")
     for name, make, change in CHANGES:
+        if arguments.only not in (None, name):
+            continue
         place = arguments.work / name.replace(" ", "-")
         tree = place / "workspace"
         tree.mkdir(parents=True)

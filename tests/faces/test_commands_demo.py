@@ -77,7 +77,7 @@ def test_the_story(tmp_path: Path, language: str) -> None:
     told = json.loads(done.stdout)
     assert told["as_told"] is True
     steps = [(one["arguments"], one["exit_code"]) for one in told["steps"]]
-    assert steps == STORY
+    assert steps[: len(STORY)] == STORY
     place = -1
     for sentence in SAID[language]:
         assert done.stderr.find(sentence, place + 1) > place, sentence

@@ -20,7 +20,7 @@ from muniment.faces.cli.demo.stage import Stage
 from muniment.faces.cli.frame import command, option
 from muniment.message import say
 
-CHAPTERS = (archive_chapter, job_chapter, handoff_chapter, backup_chapter)
+CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter)
 
 
 @command(rehearses=False)
