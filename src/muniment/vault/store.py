@@ -24,7 +24,7 @@ from muniment.bundle.vault import Limits, Listing, Reservation, Snapshot, Soundn
 from muniment.canonical import canonical
 from muniment.clock import Clock
 from muniment.digest import Digest
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import DiskFault, NoPermission, NoSpace, NotThere
 from muniment.errors import MunimentError, NotVerified, Unexpected
 from muniment.ids import Entropy, new_ulid
 from muniment.message import Message, say
@@ -40,6 +40,7 @@ from muniment.vault.description import (
     shown_sections,
 )
 from muniment.vault.errors import (
+    CatalogueBusy,
     ExtentsMissing,
     QuotaExceeded,
     SnapshotDamaged,
@@ -58,6 +59,7 @@ IDLE_S = 3600.0
 NO_LIMITS = Limits()
 
 _ID_TRIES = 100
+_CAN_NOT_WRITE = (NoSpace, NoPermission, DiskFault, CatalogueBusy)
 
 
 class VaultStore:
@@ -345,7 +347,8 @@ class VaultStore:
             yield part
         digest = Digest(state.hexdigest())
         if snapshot.sha256 is None:
-            with self.catalogue.writing():
+            # A vault that is full, read-only or busy still gives back what it has.
+            with contextlib.suppress(*_CAN_NOT_WRITE), self.catalogue.writing():
                 self.catalogue.set_sha256(snapshot_id, digest, size)
         elif digest != snapshot.sha256 and self.show(snapshot_id).sha256 == snapshot.sha256:
             raise _damaged(snapshot_id, say("its bytes are not those of the first download"))
