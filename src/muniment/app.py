@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.record.event import Context
     from muniment.record.state import Workspace
     from muniment.settings import Setting
+    from muniment.vault.store import VaultStore
 
 
 SESSION_VARIABLE = "MUNIMENT_SESSION_KEY"
@@ -46,8 +47,9 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
+    from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED)
+    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
 
 
 class House:
@@ -84,9 +86,11 @@ class House:
         )
 
     def close(self) -> None:
-        """Let the workspace's folder go, if it was opened."""
+        """Let the workspace's folder and the vault go, if they were opened."""
         if "root" in self.__dict__:
             self.root.close()
+        if "vault" in self.__dict__:
+            self.vault.close()
 
     @cached_property
     def found(self) -> Found:
@@ -281,6 +285,25 @@ class House:
             local=_local_time,
             workspace_rule=self.found.rule.value,
         )
+
+    @cached_property
+    def vault_folder(self) -> Path:
+        """The folder in which the vault lies, whether there is one yet or not."""
+        from muniment.vault.place import default_folder, folder_of
+        from muniment.vault.settings import VAULT_URL
+
+        address = self.settings().get(VAULT_URL)
+        return folder_of(address) if address else default_folder()
+
+    @cached_property
+    def vault(self) -> VaultStore:
+        """The vault, opened; made when it is missing."""
+        from muniment.clock import system_clock
+        from muniment.disk.platform import require_supported
+        from muniment.vault.open import open_directory
+
+        require_supported()
+        return open_directory(self.vault_folder, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""

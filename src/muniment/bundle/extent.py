@@ -11,7 +11,7 @@ import hashlib
 from struct import pack
 from typing import Protocol
 
-from muniment.bundle.deflate import DAMAGE, FLUSHED, LAST, crc32, deflate, inflater
+from muniment.bundle.deflate import DAMAGE, FLUSHED, LAST, Inflater, crc32, deflate, inflater
 from muniment.bundle.errors import BadExtent
 from muniment.bundle.model import EXTENT_MOST, Extent, Have
 from muniment.ids import Entropy
@@ -50,6 +50,42 @@ def inflate(piece: bytes, claim: Claim) -> bytes:
     >>> inflate(one.piece, one)
     b'abc'
     """
+    return _inflate(piece, claim)[0]
+
+
+def check(piece: bytes, claim: Claim, entropy: Entropy) -> bytes:
+    """All that a vault asks of a piece before anything may name it; gives its raw bytes.
+
+    >>> one = make_extent(b"abc", b"p")
+    >>> check(one.piece, one, lambda n: bytes(range(n)))
+    b'abc'
+    """
+    if not piece.endswith(FLUSHED):
+        inflate(piece, claim)  # should more be wrong with it, that says more
+        raise _refused(claim, say("it does not end in a full flush"))
+    # A piece may end with these four bytes by chance or by craft, in the middle of a block.  After
+    # an honest one, less its last four bytes, everything is inflated, and an inflater waits for the
+    # length of a stored block: then it takes a block of any bytes and gives them back.  The bytes
+    # are drawn now, so that no piece can have been made to decode them to themselves.
+    try:
+        raw, machine = _inflate(piece[: -len(FLUSHED)], claim)
+    except BadExtent as error:
+        inflate(piece, claim)
+        raise _refused(claim, say("nothing can follow it: it ends inside a block")) from error
+    if crc32(raw) != claim.crc:
+        raise _refused(claim, say("its CRC-32 is not the one declared"))
+    guest = entropy(32)
+    try:
+        echo = machine.decompress(pack("<HH", len(guest), len(guest) ^ 0xFFFF) + guest + LAST)
+    except DAMAGE as error:
+        raise _refused(claim, say("nothing can follow it: it ends inside a block")) from error
+    if echo != guest or not machine.eof or machine.unused_data:
+        raise _refused(claim, say("nothing can follow it: it ends inside a block"))
+    return raw
+
+
+def _inflate(piece: bytes, claim: Claim) -> tuple[bytes, Inflater]:
+    """The raw bytes, held to the claim, and the machine that waits for more."""
     if not 0 < claim.length <= EXTENT_MOST:
         raise _refused(claim, say("it declares {length} bytes", length=claim.length))
     if len(piece) > PIECE_MOST:
@@ -71,35 +107,7 @@ def inflate(piece: bytes, claim: Claim) -> bytes:
         )
     if hashlib.sha256(raw).digest() != claim.id:
         raise _refused(claim, say("its bytes do not have its id"))
-    return raw
-
-
-def check(piece: bytes, claim: Claim, entropy: Entropy) -> bytes:
-    """All that a vault asks of a piece before anything may name it; gives its raw bytes.
-
-    >>> one = make_extent(b"abc", b"p")
-    >>> check(one.piece, one, lambda n: bytes(range(n)))
-    b'abc'
-    """
-    raw = inflate(piece, claim)
-    if crc32(raw) != claim.crc:
-        raise _refused(claim, say("its CRC-32 is not the one declared"))
-    if not piece.endswith(FLUSHED):
-        raise _refused(claim, say("it does not end in a full flush"))
-    # A piece may end with these four bytes by chance or by craft, in the middle of a block.  After
-    # an honest one, less its last four bytes, an inflater waits for the length of a stored block:
-    # then it takes a block of any bytes and gives them back.  The bytes are drawn now, so that no
-    # piece can have been made to decode them to themselves.
-    guest = entropy(32)
-    machine = inflater()
-    try:
-        machine.decompress(piece[: -len(FLUSHED)])
-        echo = machine.decompress(pack("<HH", len(guest), len(guest) ^ 0xFFFF) + guest + LAST)
-    except DAMAGE as error:
-        raise _refused(claim, say("nothing can follow it: it ends inside a block")) from error
-    if echo != guest or not machine.eof or machine.unused_data:
-        raise _refused(claim, say("nothing can follow it: it ends inside a block"))
-    return raw
+    return raw, machine
 
 
 def _refused(claim: Claim, why: Message) -> BadExtent:

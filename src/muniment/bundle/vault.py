@@ -16,6 +16,9 @@ from muniment.bundle.index import Index
 from muniment.bundle.model import Extent, Row
 from muniment.digest import Digest
 
+PUT_BYTES = 16 << 20
+"""Bytes of pieces that are well handed in at once."""
+
 
 class Soundness(StrEnum):
     """What the vault knows of a snapshot's extents."""
@@ -86,7 +89,19 @@ class Stored:
 
 
 class Vault(Protocol):
-    """Keeps snapshots of one tenant."""
+    """Keeps snapshots of one tenant; safe from several threads.
+
+    Nothing of an upload is lost between two calls: what `put` took is durable when it returns.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Names the vault, whatever its address: what a client's cache is kept under."""
+        ...
+
+    def close(self) -> None:
+        """Let it go."""
+        ...
 
     def list(self) -> Listing:
         """Everything there is."""
@@ -104,8 +119,12 @@ class Vault(Protocol):
         """Which of further ids are missing; the others are pinned."""
         ...
 
-    def put(self, upload_id: str, extents: Sequence[Extent]) -> None:
-        """Hand in extents with their pieces; each is checked before anything may name it."""
+    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
+        """Hand in extents with their pieces; each is checked before anything may name it.
+
+        They are taken one at a time and are durable at the end.  Each call makes a file of its own
+        (several beyond `PUT_BYTES`), so hand in as much as can be waited for.
+        """
         ...
 
     def finish(

@@ -13,6 +13,8 @@ from muniment.message import Message
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from muniment.archive.service import Archive
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
+    from muniment.vault.store import VaultStore
 
 Note = Callable[[Message], None]
 """Tells the person something beside the result."""
@@ -82,6 +85,14 @@ class House(Protocol):
 
     def archive(self, require: Mapping[str, tuple[str, ...]]) -> Archive:
         """The room that keeps deliverables; `require` adds to what the settings require."""
+
+    @property
+    def vault_folder(self) -> Path:
+        """The folder in which the vault lies, whether there is one yet or not."""
+
+    @property
+    def vault(self) -> VaultStore:
+        """The vault, opened; made when it is missing."""
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""

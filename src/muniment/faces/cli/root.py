@@ -29,6 +29,9 @@ ROOT = Group(
             "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
         ),
         "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
+        "vault": Entry(
+            "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),

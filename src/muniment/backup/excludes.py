@@ -1,0 +1,112 @@
+"""Floor 3, `backup`: what is left out, and by whose word: pure matching of paths (spec 4, rules file).
+
+A pattern without a glob sign is anchored: it names one path below the data folder, or below the
+workspace when it begins with `workspace/`.  Only patterns with a glob sign match anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pathspec import GitIgnoreSpec
+
+WORKSPACE = "workspace"
+DATA = "data"
+ALWAYS_OUT = frozenset({".backup", ".restore"})
+_GLOB_SIGNS = frozenset("*?[")
+
+
+class Reason(StrEnum):
+    """Why something is left out; of several, the first of these counts."""
+
+    SELF_LOOP = "excluded_self_loop"
+    USER_RULE = "excluded_user_rule"
+    DEFAULT_RULE = "excluded_default_rule"
+
+
+class Excludes:
+    """All patterns of one plan.
+
+    `self_loop` are places that must never be in a snapshot, as section and path; `user` are the
+    lines of the rules file and of the call; `defaults` are, by section, the top-level names that
+    the layout leaves out.  With `one_section` there is no data folder beside the workspace, and
+    every pattern is anchored at the workspace.
+    """
+
+    def __init__(
+        self,
+        *,
+        user: Sequence[str] = (),
+        defaults: dict[str, frozenset[str]] | None = None,
+        self_loop: frozenset[tuple[str, str]] = frozenset(),
+        full: bool = False,
+        one_section: bool = False,
+    ) -> None:
+        self._self_loop = self_loop
+        self._defaults = {} if full or defaults is None else defaults
+        self._user = tuple(user)
+        self._used: set[str] = set()
+        self._anchored: dict[tuple[str, str], str] = {}
+        self._globs: list[tuple[str, GitIgnoreSpec]] = []
+        for pattern in self._user:
+            if _GLOB_SIGNS.intersection(pattern):
+                self._globs.append((pattern, GitIgnoreSpec.from_lines([pattern])))
+            else:
+                section, path = anchor(pattern)
+                self._anchored[WORKSPACE if one_section else section, path] = pattern
+
+    def reason(self, section: str, path: str) -> Reason | None:
+        """Why an entry of a section is left out; None when it is kept.
+
+        Folders above were asked before: what lies in a folder that is left out is never asked.
+
+        >>> Excludes(user=["sessions"]).reason("data", "sessions")
+        <Reason.USER_RULE: 'excluded_user_rule'>
+        >>> Excludes(user=["memory"]).reason("workspace", "memory") is None
+        True
+        """
+        name = path.rpartition("/")[2]
+        at_top = name == path
+        if (section, path) in self._self_loop or (at_top and name in ALWAYS_OUT):
+            return Reason.SELF_LOOP
+        if self._by_user(section, path):
+            return Reason.USER_RULE
+        if name == "__pycache__" or name.endswith(".pyc"):
+            return Reason.DEFAULT_RULE
+        if at_top and name in self._defaults.get(section, frozenset()):
+            return Reason.DEFAULT_RULE
+        return None
+
+    def _by_user(self, section: str, path: str) -> bool:
+        pattern = self._anchored.get((section, path))
+        if pattern is not None:
+            self._used.add(pattern)
+            return True
+        if not self._globs:
+            return False
+        shown = f"{WORKSPACE}/{path}" if section == WORKSPACE else path
+        for pattern, spec in self._globs:
+            if spec.match_file(shown) or spec.match_file(f"{shown}/"):
+                self._used.add(pattern)
+                return True
+        return False
+
+    @property
+    def unused(self) -> list[str]:
+        """The user's patterns that have matched nothing so far."""
+        return [pattern for pattern in self._user if pattern not in self._used]
+
+
+def anchor(pattern: str) -> tuple[str, str]:
+    """The section and path that an anchored pattern names.
+
+    >>> anchor("data/sessions"), anchor("sessions"), anchor("workspace/a/b/")
+    (('data', 'sessions'), ('data', 'sessions'), ('workspace', 'a/b'))
+    """
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if names[:1] == [DATA] and len(names) > 1:
+        names = names[1:]
+    if names[:1] == [WORKSPACE] and len(names) > 1:
+        return WORKSPACE, "/".join(names[1:])
+    return DATA, "/".join(names)

@@ -1,0 +1,50 @@
+"""Floor 2, `hosts`: the places of Claude Code: `~/.claude` (what a person made of it) and the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from muniment.hosts.generic.places import SECRET, TOOL_CACHES
+from muniment.hosts.places import Places, Sets
+
+
+def places(workspace: Path, home: Path) -> Places:
+    """The layout `claude` for a project."""
+    own = workspace / ".muniment"
+    return Places(
+        name="claude",
+        workspace=workspace,
+        data=home / ".claude",
+        rules=own / "backup_rules.md",
+        restore_log=own / "restore.log",
+        former_restore_logs=(),
+        extraction=workspace / ".restore",
+        upload_state=own / "active-upload.json",
+        workspace_sets=Sets(
+            core=frozenset({"CLAUDE.md", ".claude", "memory", "prompt", "config", "tasks", "skills", ".env"}),
+            ask=frozenset({"output", "scripts"}),
+            skip=TOOL_CACHES,
+        ),
+        data_sets=Sets(
+            core=frozenset(
+                {
+                    "CLAUDE.md",
+                    "settings.json",
+                    "settings.local.json",
+                    "memory",
+                    "projects",
+                    "skills",
+                    "agents",
+                    "commands",
+                }
+            ),
+            ask=frozenset({"plugins", "todos", "plans"}),
+            skip=frozenset({"logs", "debug", "telemetry", "cache", "statsig", "shell-snapshots", "ide"}),
+        ),
+        secret=SECRET | {".credentials.json"},
+        bound=frozenset({".credentials.json", "ide", "shell-snapshots"}),
+        runs=frozenset(
+            {"setup.sh", ".git/hooks", ".claude", "settings.json", "settings.local.json", "hooks"}
+        ),
+        rebuildable=frozenset({"cache", "downloads", "local"}),
+    )

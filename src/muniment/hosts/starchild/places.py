@@ -1,0 +1,56 @@
+"""Floor 2, `hosts`: the places of Starchild: `/data`, and the workspace inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from muniment.hosts.generic.places import SECRET
+from muniment.hosts.places import Places, Sets
+
+DATA = Path("/data")
+WORKSPACE_LINK = Path("/workspace")
+"""Another way by which the container reaches its workspace, where older logs were written."""
+
+
+def places(workspace: Path | None = None, data: Path = DATA) -> Places:
+    """The layout `starchild`; both folders may be elsewhere, as in tests."""
+    work = workspace or data / "workspace"
+    own = WORKSPACE_LINK if workspace is None and data == DATA else work
+    return Places(
+        name="starchild",
+        workspace=work,
+        data=data,
+        rules=work / "config" / "backup_rules.md",
+        restore_log=own / ".restore.log",
+        former_restore_logs=(work / ".restore.log",),
+        extraction=work / ".restore",
+        upload_state=own / ".active-upload.json",
+        workspace_sets=Sets(
+            core=frozenset({"memory", "prompt", "config", "tasks", "skills", "setup.sh", ".env"}),
+            ask=frozenset({"output", "scripts"}),
+            skip=frozenset({".active-upload.json", ".restore.log"}),
+        ),
+        data_sets=Sets(
+            core=frozenset({"scheduled_jobs.json", "preview_history.json", "previews.json", "sessions"}),
+            ask=frozenset({"scheduled_jobs.db", "tasks.json", ".user-packages", ".local"}),
+            skip=frozenset(
+                {
+                    "logs",
+                    "auto_update.log",
+                    "skills-install.log",
+                    ".bash_processes",
+                    ".startup-tasks",
+                    "hibernation_state.json",
+                    "memory",
+                    ".npm-cache",
+                    ".agents",
+                }
+            ),
+        ),
+        secret=SECRET,
+        bound=frozenset({"hibernation_state.json", ".bash_processes"}),
+        runs=frozenset(
+            {"setup.sh", ".git/hooks", "scheduled_jobs.json", "scheduled_jobs.db", ".startup-tasks"}
+        ),
+        api_required=True,
+    )

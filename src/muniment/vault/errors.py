@@ -1,0 +1,112 @@
+"""Errors of `vault`."""
+
+from __future__ import annotations
+
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified
+
+
+class UnknownSnapshot(NotFound):
+    """No snapshot has this id."""
+
+    code = "SNAPSHOT_UNKNOWN"
+    what = "The vault has no such snapshot."
+    guidance = "`muniment backup list` shows those that there are."
+
+
+class UploadGone(NotFound):
+    """The upload was never begun, has ended, or was idle for too long."""
+
+    code = "UPLOAD_GONE"
+    what = "The upload is not there any more."
+    guidance = "Begin it again; what was handed in before is not sent twice while it is kept."
+
+
+class QuotaExceeded(Conflict):
+    """All slots are taken; nobody but the caller chooses what goes."""
+
+    code = "QUOTA_EXCEEDED"
+    retryable = False
+    what = "All {limit} snapshots that may be kept are taken."
+    guidance = "Delete one, or name the one that the new snapshot shall replace."
+
+
+class SnapshotTooLarge(Blocked):
+    """The snapshot is larger than the vault takes."""
+
+    code = "SNAPSHOT_TOO_LARGE"
+    what = "The snapshot has {size} bytes; the vault takes {limit} at most."
+    guidance = "Leave something out by the rules file, or raise the vault's limit."
+
+
+class BadLabel(Blocked):
+    """The label is longer than labels may be, or holds control characters."""
+
+    code = "LABEL_REFUSED"
+    what = "The label can not be used."
+    guidance = "Give one of at most {limit} printable characters."
+
+
+class BadDescription(Blocked):
+    """What was said of the snapshot is too long, or can not be written down."""
+
+    code = "DESCRIPTION_REFUSED"
+    what = "What was said of the snapshot can not be kept."
+    guidance = "Nothing was kept. Say less, in plain JSON, and run it again."
+
+
+class ExtentsMissing(Conflict):
+    """An index names extents that the vault does not have."""
+
+    code = "EXTENTS_MISSING"
+    what = "{count} of the pieces that the snapshot names are not in the vault."
+    guidance = "Run the backup again: it asks what is missing and sends it."
+
+
+class SnapshotDamaged(NotVerified):
+    """Pieces of the snapshot are lost or damaged in the vault."""
+
+    code = "SNAPSHOT_DAMAGED"
+    what = "The snapshot is damaged in the vault."
+    guidance = (
+        "Run `muniment vault fsck --repair`. A new backup of the same files heals what they still hold."
+    )
+
+
+class BadPack(NotVerified):
+    """A file of the vault is not a pack, or not the one that its name says."""
+
+    code = "PACK_REFUSED"
+    what = "A file of the vault was refused."
+    guidance = "Run `muniment vault fsck`; with --repair its sound pieces are kept."
+
+
+class CatalogueLost(NotVerified):
+    """The catalogue is missing or can not be read, though there are packs."""
+
+    code = "CATALOGUE_LOST"
+    what = "The vault's catalogue can not be used."
+    guidance = "Run `muniment vault rebuild`: it makes the catalogue again from what is stored."
+
+
+class CatalogueBusy(Conflict):
+    """Another process held the catalogue for longer than anyone should."""
+
+    code = "CATALOGUE_BUSY"
+    what = "Another process holds the vault's catalogue."
+    guidance = "Wait until it has ended, then try again."
+
+
+class NotAVault(Blocked):
+    """The folder holds something else, or a vault of a version that is not known here."""
+
+    code = "NOT_A_VAULT"
+    what = "The folder is no vault that can be used here."
+    guidance = "Nothing was changed. Name an empty folder, a new one, or one that is a vault."
+
+
+class VaultInside(Blocked):
+    """The vault and what should be saved lie in one another."""
+
+    code = "VAULT_INSIDE"
+    what = "The vault and what should be saved lie one inside the other."
+    guidance = "Set `vault.url` to a folder elsewhere, best on another device."

@@ -1,0 +1,96 @@
+"""Floor 3, `vault`: where a vault lies, and whether it lies where it must not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from muniment.message import say
+from muniment.path import printable
+from muniment.vault.errors import VaultInside
+
+
+def folder_of(address: str) -> Path:
+    """The folder that an address names; a `ValueError` with a `Message` when it names none.
+
+    >>> folder_of("file:///srv/my%20vault").as_posix()
+    '/srv/my vault'
+    >>> folder_of("https://vault.example")
+    Traceback (most recent call last):
+    ValueError: a vault is named by file:///…; https:// can not be used yet
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise ValueError(say("no address: {value}", value=printable(repr(address)))) from error
+    if parts.scheme != "file":
+        if not parts.scheme or "://" not in address:
+            raise ValueError(say("a vault is named by file:///…, found {value}", value=repr(address)))
+        raise ValueError(
+            say("a vault is named by file:///…; {scheme}:// can not be used yet", scheme=parts.scheme)
+        )
+    path = os.fsdecode(unquote_to_bytes(parts.path))
+    if (
+        parts.netloc not in ("", "localhost")
+        or "?" in address
+        or "#" in address
+        or "\0" in path
+        or not path.startswith("/")
+        or ".." in path.split("/")
+    ):
+        raise ValueError(
+            say("file:/// and the whole path of a folder were expected, found {value}", value=repr(address))
+        )
+    return Path(os.path.normpath(path))
+
+
+def address_of(folder: Path) -> str:
+    """The address of a folder.
+
+    >>> address_of(Path("/srv/my vault"))
+    'file:///srv/my%20vault'
+    """
+    return folder.absolute().as_uri()
+
+
+def default_folder() -> Path:
+    """Where a vault lies when nobody said where: in the user's own data folder."""
+    from platformdirs import user_data_dir
+
+    return Path(user_data_dir("muniment"), "vault")
+
+
+def refuse_inside(vault: Path, saved: Iterable[Path]) -> None:
+    """Refuse a vault that lies inside what should be saved, or the other way round.
+
+    A vault inside would save itself over and over, and be lost with what it keeps.  Folders are
+    known by what they are, so that links and second mounts of the same folder are seen; neither
+    needs to exist yet.
+
+    >>> try:
+    ...     refuse_inside(Path("/srv/vault"), [Path("/srv")])
+    ... except VaultInside as error:
+    ...     print(error.where, error.why)
+    /srv/vault /srv
+    """
+    for folder in saved:
+        if _within(vault, folder) or _within(folder, vault):
+            raise VaultInside(where=printable(str(vault)), why=say("{folder}", folder=printable(str(folder))))
+
+
+def _within(inner: Path, outer: Path) -> bool:
+    inner, outer = Path(os.path.realpath(inner)), Path(os.path.realpath(outer))
+    if inner.is_relative_to(outer):
+        return True
+    wanted = _identity(outer)
+    return wanted is not None and any(_identity(one) == wanted for one in (inner, *inner.parents))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
