@@ -18,11 +18,29 @@ from tests.tools.server import Era, call, talk, text_of
 
 ARCHIVE_TOOLS = {"archive", "archive_list", "archive_verify", "archive_status"}
 HANDOFF_TOOLS = {
-    f"handoff_{act}" for act in ["new", "lint", "send", "take", "record", "return", "check", "show", "list", "export"]
+    f"handoff_{act}"
+    for act in ["new", "lint", "send", "take", "record", "return", "check", "show", "list", "export"]
 }
 JOB_TOOLS = {
     f"job_{act}"
-    for act in ["init", "docs", "plan", "confirm", "revise", "submit", "poll", "finalize", "gap", "resolve_gap", "cancel", "show", "list", "verify", "import", "adopt"]
+    for act in [
+        "init",
+        "docs",
+        "plan",
+        "confirm",
+        "revise",
+        "submit",
+        "poll",
+        "finalize",
+        "gap",
+        "resolve_gap",
+        "cancel",
+        "show",
+        "list",
+        "verify",
+        "import",
+        "adopt",
+    ]
 }
 """Specs 1, 3 and 2, surface: the acts of each room."""
 

@@ -62,14 +62,14 @@ def _plan(house: House, given: Mapping[str, Any], _: Client) -> Answer:
 
 def _confirm(house: House, given: Mapping[str, Any], client: Client) -> Answer | Question:
     jobs, job = house.jobs, given["job"]
-    named = Digest(given["plan"]) if "plan" in given else None
+    named = Digest(given["plan"].removeprefix("sha256:")) if "plan" in given else None
     view = jobs.awaiting(job)
     if client.can_ask and named in (None, view.plan):
         reply = client.reply_about(view.plan)
         if reply is None:
             return Question(_question(view), view.plan)
         if not reply.yes:
-            raise NotConfirmed(where=job, why=_NO, digest=view.plan.short, job=job)
+            raise NotConfirmed(where=job, why=_NO, digest=view.plan, job=job)
         return _shown(jobs.confirm(job, view.plan, WitnessKind.ELICITATION))
     if named is None:
         show_it = say(

@@ -119,9 +119,9 @@ CONFIRM = _act(
     "Confirm exactly the plan that was shown",
     "Have the person confirm the plan. Where the client can ask the person, it does, and their answer "
     "counts. Elsewhere the first call, without plan, gives the plan to be shown; after the person's yes the "
-    "second names it. That is recorded as relayed, and is not enough to submit unless the setting confirm.relayed "
-    "says so. Never call it with plan before the person has said yes.",
-    {"plan": text("The plan that was shown, by plan_sha256.", pattern="^[0-9a-f]{64}$")},
+    "second names it. That is recorded as relayed, and is not enough to submit unless the setting "
+    "confirm.relayed says so. Never call it with plan before the person has said yes.",
+    {"plan": text("The plan that was shown, by plan_sha256.", pattern="^(sha256:)?[0-9a-f]{64}$")},
     "plan",
     idempotent=False,
 )
