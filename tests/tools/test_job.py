@@ -18,7 +18,10 @@ from tests.tools.server import Era, Talk, talk
 from muniment.job.writer import dump
 
 FLOW = str(HERE / "flows" / "count.cwl")
-WEAK = "Job blocked: The plan was confirmed, but only as passed on by an agent (relayed): j (code: JOB_WITNESS_TOO_WEAK)"
+WEAK = (
+    "Job blocked: The plan was confirmed, but only as passed on by an agent (relayed): j "
+    "(code: JOB_WITNESS_TOO_WEAK)"
+)
 
 
 @pytest.fixture
@@ -52,6 +55,7 @@ async def planned(tell: Talk) -> str:
 
 
 def nobody(plan: str) -> str:
+    plan = f"sha256:{plan}"
     return (
         f"Job blocked: No confirmation of exactly this plan ({plan}) was found: j (code: JOB_NOT_CONFIRMED)"
     )

@@ -18,29 +18,13 @@ from tests.tools.server import Era, call, talk, text_of
 
 ARCHIVE_TOOLS = {"archive", "archive_list", "archive_verify", "archive_status"}
 HANDOFF_TOOLS = {
-    f"handoff_{act}"
-    for act in ["new", "lint", "send", "take", "record", "return", "check", "show", "list", "export"]
+    *("handoff_new", "handoff_lint", "handoff_send", "handoff_take", "handoff_record"),
+    *("handoff_return", "handoff_check", "handoff_show", "handoff_list", "handoff_export"),
 }
 JOB_TOOLS = {
-    f"job_{act}"
-    for act in [
-        "init",
-        "docs",
-        "plan",
-        "confirm",
-        "revise",
-        "submit",
-        "poll",
-        "finalize",
-        "gap",
-        "resolve_gap",
-        "cancel",
-        "show",
-        "list",
-        "verify",
-        "import",
-        "adopt",
-    ]
+    *("job_init", "job_docs", "job_plan", "job_confirm", "job_revise", "job_submit", "job_poll"),
+    *("job_finalize", "job_gap", "job_resolve_gap", "job_cancel", "job_show", "job_list"),
+    *("job_verify", "job_import", "job_adopt"),
 }
 """Specs 1, 3 and 2, surface: the acts of each room."""
 
