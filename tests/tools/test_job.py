@@ -98,7 +98,7 @@ class Person:
         self.answers: Iterator[ElicitResult] = iter(answers)
         self.asked: list[str] = []
 
-    async def __call__(self, _: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         self.asked.append(params.message)
         return next(self.answers)
 
@@ -155,11 +155,12 @@ def test_an_answer_to_what_nobody_asked_counts_for_nothing(workspace: Path) -> N
                 allow_input_required=True,
             )
 
+        token: str | None = None
         for state in (None, "", "made up"):
             asked = await confirm(state)
             assert isinstance(asked, InputRequiredResult)
+            token = asked.request_state
         # The token of one question answers no other call, and after that not even its own.
-        token = asked.request_state
         plan = (await tell.good("job_show", job="j"))["plan_sha256"]
         assert isinstance(await confirm(token, plan=plan), InputRequiredResult)
         assert isinstance(await confirm(token), InputRequiredResult)
