@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.client.session import ClientRequestContext
-from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, InputRequiredResult
+from mcp_types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsResult,
+    Root,
+)
+from pydantic import FileUrl
 from tests.job.engines import HERE
 from tests.job.registries import submitted
 from tests.tools.server import Era, Talk, talk
@@ -46,6 +54,8 @@ def phase(workspace: Path, job: str = "j") -> str:
 async def planned(tell: Talk) -> str:
     """A job that awaits its yes; gives the digest of its plan."""
     await tell.good("job_init", job="j", objective="count", engine="cwl")
+    read = await tell.good("job_docs", job="j", documents=["doc-1", "doc-2"])
+    assert read["registry"]["knowledge"]["document_ids"] == ["doc-1", "doc-2"]
     view = await tell.good("job_plan", job="j", flow=FLOW, input="in")
     assert view["registry"]["workflow"]["phase"] == "awaiting_plan_confirmation"
     (binding,) = (one for one in view["registry"]["execution"]["bindings"] if one["filename"])
@@ -116,6 +126,9 @@ YES = ElicitResult(action="accept", content={"yes": True})
 def test_the_person_is_asked_and_only_their_yes_counts(workspace: Path, era: Era) -> None:
     person = Person(*NOES, YES)
 
+    async def roots(context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(workspace.as_uri()))])
+
     async def say(client: Client) -> str:
         tell = Talk(client)
         plan = await planned(tell)
@@ -131,7 +144,8 @@ def test_the_person_is_asked_and_only_their_yes_counts(workspace: Path, era: Era
         assert (await tell("job_submit", job="j")).is_error
         return plan
 
-    plan = talk(workspace, era, say, person=person, environment=environment(workspace))
+    # The client tells its roots too: in the newer era both are asked for in one interim result.
+    plan = talk(workspace, era, say, roots=roots, person=person, environment=environment(workspace))
     assert len(person.asked) == len(NOES) + 1
     for text in person.asked:
         assert text.startswith("Submit exactly this plan of j?\n")
