@@ -1,0 +1,9 @@
+"""Faces, tools: every tool of every room, by its name."""
+
+from __future__ import annotations
+
+from muniment.faces.tools import archive, handoff, job
+from muniment.faces.tools.tool import Tool
+
+TOOLS: dict[str, Tool] = {tool.shape.name: tool for room in (archive, handoff, job) for tool in room.TOOLS}
+"""In the order in which clients see them."""
