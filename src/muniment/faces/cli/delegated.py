@@ -46,7 +46,7 @@ def take(call: Call, handoff: str) -> None:
 
 @command(
     rehearses=False,
-    examples=("muniment handoff record ho_… --target employee_worklog --text 'Read forty files …'",),
+    examples=("muniment handoff record ho_… --target employee_worklog --text 'Read 40 …'",),
 )
 @option("--target", type=Word(*(target.value for target in OWN)), required=True, about=say("Which target."))
 @option("--text", metavar="WORDS", about=say("The work, in words."))

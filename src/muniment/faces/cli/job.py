@@ -49,7 +49,7 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
             "flow's default. The table is shown and, at a terminal, confirmed."
         ),
     ),
-    examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/hg38.fa",),
+    examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/h.fa",),
 )
 @argument("job", about=_JOB)
 @option("--flow", metavar="FLOW", required=True, about=say("A CWL file, or the id of the engine's flow."))
