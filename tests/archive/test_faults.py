@@ -35,9 +35,7 @@ def across(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def points(harness: Harness) -> list[Point]:
-    """All but closes that fail: those of the ledger have no name yet (see the faults of `record`)."""
-    found = harness.trace().points(list(FAULTS))
-    return [point for point in found if point.call != "close" or point.fault == "kill"]
+    return harness.trace().points(list(FAULTS))
 
 
 @pytest.mark.parametrize("name", STAGES)

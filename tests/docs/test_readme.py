@@ -73,6 +73,7 @@ def test_the_two_commands_of_a_fresh_machine_stand_in_the_readme_and_in_the_make
 def test_continuous_integration_runs_what_the_readme_says() -> None:
     assert re.findall(r"^make .*", (PROJECT / ".ci" / "run").read_text("utf-8"), re.MULTILINE) == [
         "make check",
+        "make envs",
         "make test",
     ]
 

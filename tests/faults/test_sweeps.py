@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults import acts, table
-from tests.faults.harness import FAULTS, Harness, Point, Tally, need_strace, sample
+from tests.faults.harness import FAULTS, Harness, Tally, need_strace, sample
 
 SEED = 20261130
 BUDGET = 60
@@ -24,18 +24,6 @@ TRIED = [(act, stage) for act in ACTS for stage in importlib.import_module(act).
 IDS = [f"{act.rsplit('.', 1)[1]}-{stage}" for act, stage in TRIED]
 
 
-def unnamed_closes(act: str) -> bool:
-    """Whether the act's room lets the error of a close come out bare; such points wait until it
-    does not (`test_a_close_that_fails_is_named_by_the_ledger`)."""
-    return getattr(importlib.import_module(act), "BARE_CLOSES", False)
-
-
-def points_of(act: str, points: list[Point]) -> list[Point]:
-    if not unnamed_closes(act):
-        return points
-    return [point for point in points if point.call != "close" or point.fault == "kill"]
-
-
 def whole(tally: Tally) -> None:
     assert tally.findings == [], "\n".join(tally.findings[:20])
 
@@ -44,7 +32,7 @@ def whole(tally: Tally) -> None:
 def test_a_fault_at_a_call(act: str, stage: str, tmp_path: Path) -> None:
     need_strace()
     harness = Harness(act, stage, tmp_path, WORKERS)
-    points = points_of(act, harness.trace().points(list(FAULTS)))
+    points = harness.trace().points(list(FAULTS))
     tally = harness.sweep(sample(points, SEED, BUDGET))
     whole(tally)
     assert tally.points >= min(BUDGET, len(points))
@@ -80,7 +68,6 @@ def sizes(largest: int, steps: int) -> list[int]:
     return sorted(between | {0, 1, largest - 1, largest, largest + 1})
 
 
-@pytest.mark.xfail(strict=True, reason="record closes its files by os.close, whose error has no name")
 def test_a_close_that_fails_is_named_by_the_ledger(tmp_path: Path) -> None:
     need_strace()
     harness = Harness(f"{acts.__name__}.ledger_append_many", "one file system", tmp_path, WORKERS)
@@ -93,7 +80,7 @@ def test_a_close_that_fails_is_named_by_the_ledger(tmp_path: Path) -> None:
 def test_every_fault_at_every_call(act: str, stage: str, tmp_path: Path) -> None:
     need_strace()
     harness = Harness(act, stage, tmp_path, WORKERS)
-    tally = harness.sweep(points_of(act, harness.trace().points(list(FAULTS))))
+    tally = harness.sweep(harness.trace().points(list(FAULTS)))
     whole(tally)
     table.write(tally)
 

@@ -15,6 +15,11 @@ from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG
 SOURCE = Path(__file__).parents[2] / "src"
 
 
+def _of_the_room(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Judging a folder is the desk's; all else is said under the room's name."""
+    return words if words[0] == "verify" else ("handoff", *words)
+
+
 class Shell:
     """A workspace and a user of its own."""
 
@@ -32,7 +37,7 @@ class Shell:
 
     def run(self, *words: str, expect: int = 0, lang: str = "en", stdin: bytes = b"") -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "muniment", "handoff", *words],
+            [sys.executable, "-m", "muniment", *_of_the_room(words)],
             cwd=self.workspace,
             env={**self.environment, "MUNIMENT_LANG": lang},
             input=stdin,
@@ -45,7 +50,7 @@ class Shell:
 
     def ask(self, *words: str, expect: int = 0, stdin: bytes = b"") -> Any:
         done = subprocess.run(
-            [sys.executable, "-m", "muniment", "handoff", *words, "--json"],
+            [sys.executable, "-m", "muniment", *_of_the_room(words), "--json"],
             cwd=self.workspace, env=self.environment, input=stdin, capture_output=True, check=False,
         )  # fmt: skip
         assert done.returncode == expect, done.stderr.decode()

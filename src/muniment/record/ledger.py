@@ -243,7 +243,7 @@ class Ledger:
                 os.ftruncate(fd, keep)
                 platform.sync_data(fd)
         finally:
-            os.close(fd)
+            platform.close(fd)
         return self._repaired(name)
 
     def _waiting(self) -> list[Draft]:
@@ -292,7 +292,7 @@ class Ledger:
                     platform.sync_data(fd)
                 raise
         finally:
-            os.close(fd)
+            platform.close(fd)
 
     def _sync(self, number: int) -> None:
         """Make a segment durable: a writer killed before its own sync leaves the end of it to us,
@@ -306,7 +306,7 @@ class Ledger:
             with named(rel):
                 platform.sync_data(fd)
         finally:
-            os.close(fd)
+            platform.close(fd)
 
     def _read_again(self, end: _End, blob: bytes) -> None:
         rel = self.folder / segment_name(end.segment)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from muniment.disk import platform
 from muniment.disk.errors import named
 from muniment.disk.root import Root
 from muniment.disk.write import chunks_of
@@ -94,7 +95,7 @@ def read_tail(root: Root, rel: RelPath, count: int = 2) -> Tail:
                 lines.append(Line(start, data, end - start, ended=True))
                 end = start
     finally:
-        os.close(fd)
+        platform.close(fd)
     return Tail(size, tuple(reversed(lines)), rest_offset)
 
 
@@ -128,7 +129,7 @@ def read_range(root: Root, rel: RelPath, offset: int, count: int) -> bytes:
         with named(rel):
             return _read_exactly(fd, offset, count)
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def chunks_from(root: Root, rel: RelPath, offset: int = 0) -> Iterator[bytes]:
@@ -139,7 +140,7 @@ def chunks_from(root: Root, rel: RelPath, offset: int = 0) -> Iterator[bytes]:
             os.lseek(fd, offset, os.SEEK_SET)
             yield from chunks_of(fd)
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def count_lines(root: Root, rel: RelPath, end: int | None = None) -> tuple[int, int]:

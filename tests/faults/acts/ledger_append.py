@@ -16,7 +16,6 @@ from muniment.record.verify import verify
 
 STAGES: Sequence[str] = ("one file system", "overlay, lower layer")
 LARGEST = 1_900
-BARE_CLOSES = True
 
 
 def open_ledger(root: Root) -> Ledger:

@@ -14,7 +14,6 @@ __all__ = ["STAGES", "check", "prepare", "recover", "run"]
 
 STAGES = ("one file system",)
 LARGEST = 40_000
-BARE_CLOSES = True
 
 
 def run(place: Path, acknowledge: Callable[[str], None]) -> None:

@@ -267,10 +267,10 @@ def export(call: Call, handoff: str, folder: str) -> None:
             say("exported {handoff} to {path}", handoff=handoff, path=printable(folder))
         ),
     )
-    call.terminal.next_step(f"muniment handoff verify {folder}")
+    call.terminal.next_step(f"muniment verify {folder}")
 
 
-@command(rehearses=False, examples=("muniment handoff verify proof",))
+@command(rehearses=False, examples=("muniment verify proof",))
 @argument("folder", about=say("A folder that `export` wrote."))
 def verify(call: Call, folder: str) -> ExitCode | None:
     """Judge an exported folder anew, from its bytes alone."""
@@ -303,7 +303,6 @@ HANDOFF = Group(
         "show": Entry("muniment.faces.cli.delegated:show", say("Show one handoff.")),
         "list": Entry("muniment.faces.cli.delegated:list_handoffs", say("List all handoffs.")),
         "export": Entry("muniment.faces.cli.handoff:export", say("Write a folder that proves a handoff.")),
-        "verify": Entry("muniment.faces.cli.handoff:verify", say("Judge an exported folder anew.")),
     },
     examples=("muniment handoff list", "muniment handoff check ho_…"),
 )

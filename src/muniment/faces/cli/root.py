@@ -32,6 +32,9 @@ ROOT = Group(
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
+        "verify": Entry(
+            "muniment.faces.cli.handoff:verify", say("Judge an exported folder anew, from its bytes alone.")
+        ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")
         ),
