@@ -33,7 +33,7 @@ from muniment.path import RelPath, printable
 def read_input(call: Call, file: str) -> bytes:
     """The bytes of a file that a person names, bounded; `-` reads standard input."""
     if file == "-":
-        return call.terminal.streams.stdin.buffer.read(DOCUMENT_MAX + 1)
+        return call.terminal.streams.read_bytes(DOCUMENT_MAX + 1)
     path = Path(file)
     with Root.open(real_folder(path.parent)) as root:
         return root.read(RelPath((path.name,)), limit=DOCUMENT_MAX)
