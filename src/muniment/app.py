@@ -17,12 +17,14 @@ from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.openclaw.layout import Hosted
+    from muniment.hosts.places import Places
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
@@ -43,13 +45,14 @@ SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
 def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
+    from muniment.backup.settings import SETTINGS as BACKUP
     from muniment.handoff.settings import SETTINGS as HANDOFF
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
 
 
 class House:
@@ -301,9 +304,11 @@ class House:
         from muniment.clock import system_clock
         from muniment.disk.platform import require_supported
         from muniment.vault.open import open_directory
+        from muniment.vault.settings import limits_of
 
         require_supported()
-        return open_directory(self.vault_folder, clock=system_clock)
+        limits = limits_of(self.settings())
+        return open_directory(self.vault_folder, clock=system_clock, limits=limits)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -346,6 +351,48 @@ class House:
             session=self.current_session(),
             since_ns=self.working_session.started_ns(),
         )
+
+    @cached_property
+    def backups(self) -> Backups:
+        """The room that keeps the whole agent."""
+        from platformdirs import user_cache_dir
+
+        from muniment.backup.service import Backups, Options
+        from muniment.record.consent import RELAYED
+        from muniment.vault.place import refuse_inside
+        from muniment.vault.settings import limits_of
+
+        options = Options(
+            cache=Path(user_cache_dir("muniment"), "backup"),
+            relayed=self.settings().get(RELAYED),
+            refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
+            most=limits_of(self.settings()).size,
+        )
+        return Backups(self.workspace, self._places(), lambda: self.vault, options)
+
+    def _places(self) -> Places:
+        """The layout that is saved: the one set, else the one of the host that is recognised."""
+        from muniment.backup.settings import LAYOUT
+        from muniment.hosts.claude import places as claude
+        from muniment.hosts.generic import places as generic
+        from muniment.hosts.openclaw import places as openclaw
+        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.starchild import places as starchild
+
+        workspace = Path(self.root.path)
+        layout = self.settings().get(LAYOUT)
+        if layout == "auto":
+            if starchild.recognises(workspace):
+                layout = "starchild"
+            else:
+                layout = "openclaw" if self._openclaw else "generic"
+        if layout == "starchild":
+            return starchild.found(workspace, self._environment)
+        if layout == "openclaw":
+            return openclaw.places(workspace, state_folder(self._environment))
+        if layout == "claude":
+            return claude.places(workspace, Path.home())
+        return generic.places(workspace)
 
     @cached_property
     def jobs(self) -> JobService:

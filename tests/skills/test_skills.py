@@ -59,10 +59,28 @@ MUST_SAY = {
         "`Job blocked:`",
         "`FOREIGN_WRITE`",
     ),
+    "backup": (
+        "备份",
+        "恢复",
+        "/backup, /restore and /delete-backup",
+        "Write literal paths and ids into every command",
+        "Shell variables do not outlive a call",
+        "never this skill's files",
+        "`Extra excludes` and `Extra paths`",
+        "do not write the stock file by yourself",
+        "as a suggestion",
+        "in plain text",
+        "Wait for a clear yes",
+        "recorded as `relayed`",
+        "Never pick yourself",
+        "Never fill it in",
+        "say that it failed and that you stopped, and wait",
+        "say again that the backup failed",
+    ),
 }
 """What spec 6 wants each skill to make the agent do, by the words that say it."""
 
-SHARED = {"archive": ["language"], "handoff": ["language"], "job": ["language"]}
+SHARED = {"archive": ["language"], "handoff": ["language"], "job": ["language"], "backup": ["language"]}
 
 LANGUAGE = ("--lang", "latest messages", "user_settings.language", "ask once", "--json", "✓ ✗ ⚠")
 

@@ -26,7 +26,8 @@ JOB_TOOLS = {
     *("job_finalize", "job_gap", "job_resolve_gap", "job_cancel", "job_show", "job_list"),
     *("job_verify", "job_import", "job_adopt"),
 }
-"""Specs 1, 3 and 2, surface: the acts of each room."""
+BACKUP_TOOLS = {"backup_plan", "backup_create", "backup_list", "backup_diff", "backup_delete"}
+"""Specs 1, 3, 2 and 4, surface: the acts of each room."""
 
 READ_ONLY = {
     "archive_list",
@@ -39,8 +40,18 @@ READ_ONLY = {
     "job_show",
     "job_list",
     "job_verify",
+    "backup_list",
+    "backup_diff",
 }
-DESTRUCTIVE = {"archive", "job_revise", "job_submit", "job_cancel", "job_adopt"}
+DESTRUCTIVE = {
+    "backup_create",
+    "backup_delete",
+    "archive",
+    "job_revise",
+    "job_submit",
+    "job_cancel",
+    "job_adopt",
+}
 """What takes something away: a source, a confirmation, a run, the record as it was."""
 
 CONTENT = "# Report\n\nAll sensors hold.\n"
@@ -77,7 +88,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *JOB_TOOLS}
+    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True

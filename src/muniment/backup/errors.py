@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.errors import Blocked, Conflict, NotVerified
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified, UsageError
 
 
 class RulesMissing(Blocked):
@@ -81,7 +81,7 @@ class Partial(NotVerified):
     """The snapshot was stored, but some files could not be read."""
 
     code = "SNAPSHOT_PARTIAL"
-    what = "The snapshot {id} is partial: {count} files could not be read."
+    what = "The snapshot {id} is stored, but partial: {count} of its files are not in it as they are."
     guidance = "Mend what is named and run it again, or accept it with --allow-partial."
 
 
@@ -91,3 +91,35 @@ class DeleteNotConfirmed(Blocked):
     code = "DELETE_NOT_CONFIRMED"
     what = "Nothing was deleted: the id typed is another one."
     guidance = "Type the whole id of the snapshot that shall go."
+
+
+class NotGone(NotVerified):
+    """The vault still lists what it said it had deleted."""
+
+    code = "SNAPSHOT_NOT_GONE"
+    what = "The snapshot was deleted, and the vault still lists it."
+    guidance = "Look at `muniment backup list` again; run `muniment vault fsck` if it stays."
+
+
+class LabelRefused(UsageError):
+    """A label that no vault takes."""
+
+    code = "PLAN_LABEL"
+    what = "The label can not be used."
+    guidance = "Give one of at most 64 printable characters."
+
+
+class NoSuchEntry(NotFound):
+    """The snapshot holds nothing at this path."""
+
+    code = "NOT_IN_SNAPSHOT"
+    what = "The snapshot holds nothing of this name."
+    guidance = "`muniment backup ls ID` shows what it holds."
+
+
+class RootDiffers(NotVerified):
+    """The vault gives another snapshot under this id than the one that the ledger saw stored."""
+
+    code = "SNAPSHOT_ALTERED"
+    what = "The snapshot is not the one that was stored here: its root differs from the ledger's."
+    guidance = "Do not restore it. Look at the vault, and at who may write to it."

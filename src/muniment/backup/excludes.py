@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 
 WORKSPACE = "workspace"
 DATA = "data"
+EXTRA = "extra"
 ALWAYS_OUT = frozenset({".backup", ".restore"})
 _GLOB_SIGNS = frozenset("*?[")
 
@@ -30,8 +31,9 @@ class Excludes:
 
     `self_loop` are places that must never be in a snapshot, as section and path; `user` are the
     lines of the rules file and of the call; `defaults` are, by section, the top-level names that
-    the layout leaves out.  With `one_section` there is no data folder beside the workspace, and
-    every pattern is anchored at the workspace.
+    the layout leaves out.  `always_in` are places that no rule but the first drops, nor what lies in
+    them.  With `one_section` there is no data folder beside the workspace, and every pattern is
+    anchored at the workspace.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Excludes:
         user: Sequence[str] = (),
         defaults: dict[str, frozenset[str]] | None = None,
         self_loop: frozenset[tuple[str, str]] = frozenset(),
+        always_in: frozenset[tuple[str, str]] = frozenset(),
         full: bool = False,
         one_section: bool = False,
     ) -> None:
@@ -47,6 +50,13 @@ class Excludes:
         self._defaults = {} if full or defaults is None else defaults
         self._user = tuple(user)
         self._used: set[str] = set()
+        self._always_in = always_in
+        self._on_the_way = {
+            (section, "/".join(path.split("/")[:length]))
+            for section, path in always_in
+            for length in range(1, path.count("/") + 1)
+        }
+        self._hollow: dict[tuple[str, str], Reason] = {}
         self._anchored: dict[tuple[str, str], str] = {}
         self._globs: list[tuple[str, GitIgnoreSpec]] = []
         for pattern in self._user:
@@ -66,10 +76,23 @@ class Excludes:
         >>> Excludes(user=["memory"]).reason("workspace", "memory") is None
         True
         """
-        name = path.rpartition("/")[2]
+        above, _, name = path.rpartition("/")
         at_top = name == path
         if (section, path) in self._self_loop or (at_top and name in ALWAYS_OUT):
             return Reason.SELF_LOOP
+        if any(
+            section == one and (path == place or path.startswith(f"{place}/"))
+            for one, place in self._always_in
+        ):
+            return None
+        why = self._hollow.get((section, above)) or self._by_rule(section, path, name, at_top)
+        if why is not None and (section, path) in self._on_the_way:
+            # Only what has to be in is kept of it.
+            self._hollow[section, path] = why
+            return None
+        return why
+
+    def _by_rule(self, section: str, path: str, name: str, at_top: bool) -> Reason | None:
         if self._by_user(section, path):
             return Reason.USER_RULE
         if name == "__pycache__" or name.endswith(".pyc"):
@@ -96,6 +119,22 @@ class Excludes:
     def unused(self) -> list[str]:
         """The user's patterns that have matched nothing so far."""
         return [pattern for pattern in self._user if pattern not in self._used]
+
+
+class Only(Excludes):
+    """Leaves out everything at the top but one name.
+
+    >>> Only("a").reason("extra", "b")
+    <Reason.DEFAULT_RULE: 'excluded_default_rule'>
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def reason(self, section: str, path: str) -> Reason | None:
+        """Why an entry is left out."""
+        return None if path == self._name else Reason.DEFAULT_RULE
 
 
 def anchor(pattern: str) -> tuple[str, str]:

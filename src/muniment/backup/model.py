@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from muniment.bundle.model import Fault
+from muniment.bundle.vault import Snapshot
 from muniment.canonical import Json
+from muniment.evidence import spell, unspell
 from muniment.message import Message
 
 OK = "ok"
@@ -38,9 +41,9 @@ class Item:
         return {
             "section": self.section,
             "kind": self.kind,
-            "src": self.src,
-            "bundle": self.bundle,
-            "rel": self.rel,
+            "src": spell(self.src),
+            "bundle": spell(self.bundle),
+            "rel": spell(self.rel),
             "status": self.status,
             "size_bytes": self.size_bytes,
             "files": self.files,
@@ -107,8 +110,8 @@ class Plan:
             "plan_id": self.plan_id,
             "label": self.label,
             "mode": self.mode,
-            "workspace_dir": self.workspace_dir,
-            "data_dir": self.data_dir,
+            "workspace_dir": spell(self.workspace_dir),
+            "data_dir": spell(self.data_dir),
             "created_at_unix": self.created_at_unix,
             "items": [item.to_json() for item in self.items],
             "api": [
@@ -116,8 +119,8 @@ class Plan:
             ],
             "extra_paths": [
                 {
-                    "src": one.src,
-                    "bundle": one.bundle,
+                    "src": spell(one.src),
+                    "bundle": spell(one.bundle),
                     "status": one.status,
                     "size_bytes": one.size_bytes,
                     "files": one.files,
@@ -128,3 +131,94 @@ class Plan:
             "total_files": self.total_files,
             "total_size_bytes": self.total_size_bytes,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a call asks for beside the rules file, for this snapshot only.
+
+    `include` are absolute paths that are saved too, or places that no rule shall leave out.
+    """
+
+    mode: str | None = None
+    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    label: str | None = None
+    api_dir: str | None = None
+    keep_outside_links: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        """The request as it is kept with its plan."""
+        return {
+            "mode": self.mode,
+            "exclude": list(map(spell, self.exclude)),
+            "include": list(map(spell, self.include)),
+            "label": self.label,
+            "api_dir": None if self.api_dir is None else spell(self.api_dir),
+            "keep_outside_links": self.keep_outside_links,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Request:
+        """Read a kept request; a `ValueError` or `KeyError` when it is none."""
+        api = value["api_dir"]
+        return cls(
+            value["mode"],
+            tuple(map(unspell, value["exclude"])),
+            tuple(map(unspell, value["include"])),
+            value["label"],
+            None if api is None else unspell(api),
+            bool(value["keep_outside_links"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A snapshot that was stored and read back.
+
+    `sent` are stored bytes handed to the vault in this run; `faults` name what is not in it as it
+    was planned; with any that is missing the snapshot is partial.
+    """
+
+    snapshot: Snapshot
+    remaining: int | None
+    files: int
+    size: int
+    sent: int
+    partial: bool
+    faults: tuple[Fault, ...]
+    warnings: tuple[Message, ...]
+    witness: str
+    event_id: str
+
+    def to_json(self) -> dict[str, Json]:
+        """The receipt for programs."""
+        return {
+            **snapshot_json(self.snapshot),
+            "remaining_slots": self.remaining,
+            "files": self.files,
+            "content_bytes": self.size,
+            "sent_bytes": self.sent,
+            "partial": self.partial,
+            "faults": [
+                {"path": spell(fault.path), "kind": fault.kind, "finding": str(fault.finding)}
+                for fault in self.faults
+            ],
+            "warnings": [str(warning) for warning in self.warnings],
+            "witness": self.witness,
+            "event_id": self.event_id,
+        }
+
+
+def snapshot_json(one: Snapshot) -> dict[str, Json]:
+    """A snapshot for programs, with the names of the vault's wire."""
+    return {
+        "backup_id": one.id,
+        "user_label": one.label,
+        "created_at": int(one.created_at.timestamp()),
+        "size_bytes": one.size,
+        "sections": list(one.sections),
+        "root": str(one.root),
+        "sha256": None if one.sha256 is None else one.sha256.hex,
+        "soundness": one.soundness.value,
+    }

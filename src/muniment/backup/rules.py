@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from muniment.backup.model import Item
+from muniment.backup.errors import PlanStale
+from muniment.backup.model import ExtraPath, Item, Plan
 from muniment.canonical import Json, canonical_digest
+from muniment.evidence import spell
 from muniment.hosts.places import Sets
 from muniment.message import Message, say
 
@@ -73,7 +75,7 @@ def basis(
     label: str,
     api: Sequence[str],
     items: Sequence[Item],
-    extra: Sequence[str],
+    extra: Sequence[ExtraPath],
 ) -> dict[str, Json]:
     """What a plan's id stands for; sizes are not part of it."""
     return {
@@ -81,8 +83,8 @@ def basis(
         "mode": mode,
         "label": label,
         "api": sorted(api),
-        "items": [[item.section, item.rel, item.status] for item in items],
-        "extra": sorted(extra),
+        "items": [[item.section, spell(item.rel), item.status] for item in items],
+        "extra": sorted([spell(one.src), one.status] for one in extra),
     }
 
 
@@ -125,6 +127,13 @@ def stale(then: Then, now: Mapping[str, Json], now_unix: int, size_now: int) -> 
     if grown > _GROWTH_BYTES and size_now > then.total_size_bytes * _GROWTH_RATIO:
         return say("it grew by {mebibytes} MiB since", mebibytes=grown // MEBI)
     return None
+
+
+def refuse_stale(then: Then, facts: Mapping[str, Json], now: Plan) -> None:
+    """`PlanStale`, with the reason, when a kept plan does not hold for what there is now."""
+    why = stale(then, facts, now.created_at_unix, now.total_size_bytes)
+    if why is not None:
+        raise PlanStale(where=str(then.basis.get("label", "")), why=why)
 
 
 def _items(facts: Mapping[str, Json]) -> Sequence[Any]:

@@ -157,9 +157,9 @@ def _unfenced(sections: dict[str, _Section], heading: str) -> Iterator[Unfenced]
 
 
 def label_of(template: str, date: str) -> str:
-    """The label that a template gives on a day (`YYYY-MM-DD`, UTC), cut to what a label may have.
+    """The label that a template gives on a day (`YYYY-MM-DD`, UTC), as it is.
 
     >>> label_of("auto-backup {date}", "2026-11-30")
     'auto-backup 2026-11-30'
     """
-    return template.replace("{date}", date)[:LABEL_MOST]
+    return template.replace("{date}", date)

@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from struct import pack
 from typing import NamedTuple
 
-from muniment.backup.excludes import Excludes, Reason
+from muniment.backup.excludes import Excludes
 from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
+from muniment.bundle.model import Fault, too_far
+from muniment.bundle.tar import wire
+from muniment.disk.errors import system_reason
 from muniment.disk.sqlite import COMPANIONS, MAGIC
 from muniment.evidence import Kind
+from muniment.message import say
 
 OUTSIDE_LINK = "outside_link"
 SPECIAL_FILE = "special_file"
@@ -28,7 +32,8 @@ _PAGE_LEAST = 512
 class Seen(NamedTuple):
     """One thing that is kept: its path in the section, and what it was when it was seen.
 
-    `stamp` tells that it is unchanged; `database` that it must be copied consistently.
+    `stamp` tells that it is unchanged; `changed_ns` is the later of its two times; `database` that
+    it must be copied consistently.
     """
 
     rel: str
@@ -36,17 +41,18 @@ class Seen(NamedTuple):
     mode: int
     mtime_ns: int
     size: int
-    target: str
-    stamp: bytes
-    database: bool
+    target: str = ""
+    stamp: bytes = b""
+    changed_ns: int = 0
+    database: bool = False
 
 
 @dataclass(slots=True)
 class Walk:
-    """One walk over a section, below an open folder; folders come before what lies in them.
+    """One walk over a section, below an open folder, in the byte order of whole paths.
 
     `passed` are paths that belong to another section.  With `raw_databases` databases and what
-    lies beside them are files like any other.
+    lies beside them are files like any other.  `exclusions` and `faults` grow while it goes on.
     """
 
     fd: int
@@ -57,96 +63,136 @@ class Walk:
     keep_outside_links: bool = False
     raw_databases: bool = False
     exclusions: list[Exclusion] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Seen]:
         yield from self._folder(self.fd, "")
 
     def _folder(self, fd: int, prefix: str) -> Iterator[Seen]:
-        with os.scandir(fd) as listing:
-            found = sorted((os.fsencode(item.name), item.name) for item in listing)
-        names = {name for _, name in found}
+        try:
+            with os.scandir(fd) as listing:
+                names = {item.name for item in listing}
+        except OSError as error:
+            self._fault(prefix.rstrip("/"), error)
+            return
         folded = set() if self.raw_databases else self._folded(fd, names)
-        for _, name in found:
-            rel = prefix + name
-            if rel in self.passed:
-                continue
-            why: Reason | str | None = self.excludes.reason(self.section, rel)
-            if why is None and name in folded:
-                why = FOLDED
-            if why is not None:
-                self._leave_out(rel, str(why))
-                continue
-            try:
-                fact = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            yield from self._entry(fd, name, rel, fact, names)
-
-    def _entry(self, fd: int, name: str, rel: str, fact: os.stat_result, beside: set[str]) -> Iterator[Seen]:
-        mode = stat.S_IMODE(fact.st_mode)
-        if stat.S_ISDIR(fact.st_mode):
-            try:
-                inner = os.open(name, _FOLDER, dir_fd=fd)
-            except PermissionError:
-                self._leave_out(rel, UNREADABLE)
-                return
-            try:
-                yield Seen(rel, Kind.DIRECTORY, mode, fact.st_mtime_ns, 0, "", b"", False)
-                yield from self._folder(inner, f"{rel}/")
-            finally:
-                os.close(inner)
-        elif stat.S_ISREG(fact.st_mode):
-            database = not self.raw_databases and _is_database(fd, name, fact.st_size)
-            stamp = self._stamp(fd, name, fact, database, beside)
-            yield Seen(rel, Kind.FILE, mode, fact.st_mtime_ns, fact.st_size, "", stamp, database)
-        elif stat.S_ISLNK(fact.st_mode):
-            target = os.readlink(name, dir_fd=fd)
-            if not self.keep_outside_links and not stays_inside(f"{self.bundle_prefix}/{rel}", target):
-                self._leave_out(rel, OUTSIDE_LINK)
-            else:
-                yield Seen(rel, Kind.LINK, 0o777, fact.st_mtime_ns, 0, target, b"", False)
-        else:
-            self._leave_out(rel, SPECIAL_FILE)
-
-    def _folded(self, fd: int, names: set[str]) -> set[str]:
-        """What lies beside a database and goes into its copy."""
-        beside: set[str] = set()
+        # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
+        order: list[tuple[bytes, Seen | str]] = []
         for name in names:
-            for suffix in COMPANIONS:
-                base = name.removesuffix(suffix)
-                if base != name and base in names and _is_database(fd, base, None):
-                    beside.add(name)
-        return beside
+            seen = self._look(fd, name, prefix + name, names, folded)
+            if seen is None:
+                continue
+            key = wire(name)
+            order.append((key, seen))
+            if seen.kind is Kind.DIRECTORY and not too_far(wire(f"{self.bundle_prefix}/{seen.rel}")):
+                order.append((key + b"/", name))
+        order.sort(key=lambda one: one[0])
+        for _, one in order:
+            if isinstance(one, str):
+                yield from self._inner(fd, one, prefix + one)
+            else:
+                yield one
 
-    @staticmethod
-    def _stamp(fd: int, name: str, fact: os.stat_result, database: bool, beside: set[str]) -> bytes:
-        mark = _mark(fact)
+    def _inner(self, fd: int, name: str, rel: str) -> Iterator[Seen]:
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=fd)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._fault(rel, error)
+            return
+        try:
+            yield from self._folder(inner, f"{rel}/")
+        finally:
+            os.close(inner)
+
+    def _look(self, fd: int, name: str, rel: str, beside: set[str], folded: set[str]) -> Seen | None:
+        if rel in self.passed:
+            return None
+        why = self.excludes.reason(self.section, rel)
+        if why is not None:
+            self._leave_out(rel, str(why))
+            return None
+        if name in folded:
+            self._leave_out(rel, FOLDED)
+            return None
+        try:
+            fact = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._fault(rel, error)
+            return None
+        return self._seen(fd, name, rel, fact, target, beside)
+
+    def _seen(
+        self, fd: int, name: str, rel: str, fact: os.stat_result, target: str, beside: set[str]
+    ) -> Seen | None:
+        mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
+        if stat.S_ISDIR(fact.st_mode):
+            return Seen(rel, Kind.DIRECTORY, mode, when, 0)
+        if stat.S_ISLNK(fact.st_mode):
+            if self.keep_outside_links or stays_inside(f"{self.bundle_prefix}/{rel}", target):
+                return Seen(rel, Kind.LINK, 0o777, when, 0, target)
+            self._leave_out(rel, OUTSIDE_LINK)
+            return None
+        if not stat.S_ISREG(fact.st_mode):
+            self._leave_out(rel, SPECIAL_FILE)
+            return None
+        database = (
+            not self.raw_databases and _may_be_one(name, fact.st_size, beside) and _is_database(fd, name)
+        )
+        stamp, changed = _mark(fact), max(when, fact.st_ctime_ns)
         if database:
             for suffix in ("-wal", "-journal"):
                 if name + suffix in beside:
                     try:
-                        mark += _mark(os.stat(name + suffix, dir_fd=fd, follow_symlinks=False))
+                        more = os.stat(name + suffix, dir_fd=fd, follow_symlinks=False)
                     except FileNotFoundError:
-                        mark += b"-"
-        return mark
+                        continue
+                    stamp += suffix.encode() + _mark(more)
+                    changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
+        return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", stamp, changed, database)
+
+    def _folded(self, fd: int, names: set[str]) -> set[str]:
+        """What lies beside a database and goes into its copy."""
+        bases = {
+            name.removesuffix(suffix) for name in names for suffix in COMPANIONS if name.endswith(suffix)
+        }
+        databases = {base for base in bases & names if _is_database(fd, base)}
+        return {base + suffix for base in databases for suffix in COMPANIONS} & names
 
     def _leave_out(self, rel: str, reason: str) -> None:
         self.exclusions.append(Exclusion(self.section, rel, reason))
+
+    def _fault(self, rel: str, error: OSError) -> None:
+        self._leave_out(rel, UNREADABLE)
+        why = say("it could not be read: {error}", error=system_reason(error))
+        self.faults.append(Fault(f"{self.bundle_prefix}/{rel}".rstrip("/"), "left_out", why))
 
 
 def _mark(fact: os.stat_result) -> bytes:
     return pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
 
 
-def _is_database(fd: int, name: str, size: int | None) -> bool:
-    """By its first bytes; a size that no database has spares the look."""
-    if size is not None and (size < _PAGE_LEAST or size % _PAGE_LEAST):
+def _may_be_one(name: str, size: int, beside: set[str]) -> bool:
+    """Whether a file of that size can be a database; one that was torn in the middle of a page has
+    its journal beside it."""
+    if size < _PAGE_LEAST:
         return False
+    return size % _PAGE_LEAST == 0 or any(name + suffix in beside for suffix in COMPANIONS)
+
+
+def _is_database(fd: int, name: str) -> bool:
+    """By its first bytes."""
     try:
         opened = os.open(name, _READ, dir_fd=fd)
     except OSError:
         return False
     try:
         return stat.S_ISREG(os.fstat(opened).st_mode) and os.pread(opened, len(MAGIC), 0) == MAGIC
+    except OSError:
+        return False
     finally:
         os.close(opened)

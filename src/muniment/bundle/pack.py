@@ -56,6 +56,9 @@ AHEAD = 3
 TRIES = 3
 """How often a file that changes under the reader is read."""
 
+GROWN_MOST = 64 << 20
+"""So many bytes are packed of a file that was small when it was listed and is now larger than that."""
+
 SPOOL = 8 << 20
 """Bytes of deflated manifest that are kept in memory; more goes to a temporary file."""
 
@@ -321,8 +324,12 @@ class Packing:
             files.append(Packed(entry.path, size, hashlib.sha256(data).hexdigest()))
         if not parts:
             return _Made([], [], faults)
-        extent = make_extent(b"".join(parts), wire(step.members[0].path), self._have)
-        return _Made([extent], files, faults, None if faults else key)
+        blob, path = b"".join(parts), wire(step.members[0].path)
+        # A file that grew since it was listed may make more than one extent can hold.
+        most = max(self._rules.cap, self._rules.piece_most)
+        cut = [blob[start : start + most] for start in range(0, len(blob), most)]
+        extents = [make_extent(part, path, self._have) for part in cut]
+        return _Made(extents, files, faults, None if faults else key)
 
 
 TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
@@ -378,6 +385,8 @@ def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
         for _ in range(TRIES):
             before = os.fstat(fd)
             os.lseek(fd, 0, os.SEEK_SET)
+            if before.st_size > GROWN_MOST:
+                return os.read(fd, GROWN_MOST), False
             data = _to_end(fd, before.st_size)
             if _face(os.fstat(fd)) == _face(before) and len(data) == before.st_size:
                 return data, True

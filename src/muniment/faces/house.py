@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from muniment.archive.service import Archive
+    from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.service import Handoffs
@@ -102,6 +103,10 @@ class House(Protocol):
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    @property
+    def backups(self) -> Backups:
+        """The room that keeps the whole agent."""
 
     @property
     def jobs(self) -> JobService:

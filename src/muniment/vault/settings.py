@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from muniment.settings import Setting, text
+from muniment.bundle.vault import Limits
+from muniment.settings import Setting, Settings, integer, text
 from muniment.vault.place import folder_of
 
 
@@ -21,4 +22,23 @@ VAULT_URL: Setting[str] = Setting(
     aliases=("MUNIMENT_VAULT",),
 )
 
-SETTINGS = (VAULT_URL,)
+SNAPSHOTS: Setting[int] = Setting(
+    "vault.snapshots",
+    0,
+    integer(0, 1_000_000),
+    "How many snapshots may be kept; 0: no limit.",
+)
+
+SNAPSHOT_BYTES: Setting[int] = Setting(
+    "vault.snapshot_bytes",
+    0,
+    integer(0, 1 << 50),
+    "How many bytes the tar.gz of one snapshot may have; 0: no limit.",
+)
+
+SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that are set."""
+    return Limits(snapshots=settings.get(SNAPSHOTS) or None, size=settings.get(SNAPSHOT_BYTES) or None)

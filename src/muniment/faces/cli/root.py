@@ -29,6 +29,7 @@ ROOT = Group(
             "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
         ),
         "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
+        "backup": Entry("muniment.faces.cli.backup:BACKUP", say("Save the whole agent.")),
         "vault": Entry(
             "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
         ),

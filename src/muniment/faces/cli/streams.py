@@ -44,6 +44,17 @@ class Streams:
         except BrokenPipeError as error:
             raise ReaderGone from error
 
+    def out_bytes(self, data: bytes) -> None:
+        """Write bytes as they are, after what was written as text."""
+        try:
+            self.stdout.flush()
+            if isinstance(self.stdout, io.TextIOWrapper):
+                self.stdout.buffer.write(data)
+            else:
+                self.stdout.write(data.decode("utf-8", "backslashreplace"))
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
     def err(self, text: str) -> None:
         """Write to standard error; that nobody reads it is nothing we could tell anybody."""
         with suppress(OSError, ValueError):  # standard output tells its own troubles at the last flush

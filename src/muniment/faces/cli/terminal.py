@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from muniment.canonical import Json
-from muniment.errors import MunimentError
+from muniment.errors import Interrupted, MunimentError
 from muniment.faces.cli.machine import json_line
 from muniment.faces.cli.options import Options
 from muniment.faces.cli.streams import Streams, is_terminal
@@ -105,7 +105,10 @@ class Terminal:
         if not self.can_ask:
             raise NobodyToAsk()
         self.streams.err(self.text(say("{question}: ", question=question)))
-        return self.streams.stdin.readline().strip()
+        line = self.streams.stdin.readline()
+        if not line:  # the input has ended: nobody will ever answer
+            raise Interrupted()
+        return line.strip()
 
     def table(self, columns: Sequence[Message], rows: Sequence[Sequence[object]]) -> None:
         """Show rows under headings, fitted to the screen; cells are texts or facts of any kind."""

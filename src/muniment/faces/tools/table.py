@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from muniment.faces.tools import archive, handoff, job
+from muniment.faces.tools import archive, backup, handoff, job
 from muniment.faces.tools.tool import Tool
 
-TOOLS: dict[str, Tool] = {tool.shape.name: tool for room in (archive, handoff, job) for tool in room.TOOLS}
+TOOLS: dict[str, Tool] = {
+    tool.shape.name: tool for room in (archive, handoff, job, backup) for tool in room.TOOLS
+}
 """In the order in which clients see them."""

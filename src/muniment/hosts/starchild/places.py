@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from muniment.hosts.generic.places import SECRET
@@ -10,6 +11,18 @@ from muniment.hosts.places import Places, Sets
 DATA = Path("/data")
 WORKSPACE_LINK = Path("/workspace")
 """Another way by which the container reaches its workspace, where older logs were written."""
+
+
+def recognises(workspace: Path, data: Path = DATA) -> bool:
+    """Whether a workspace is that of a Starchild container."""
+    return workspace == data / "workspace" and WORKSPACE_LINK.exists()
+
+
+def found(workspace: Path, environment: Mapping[str, str]) -> Places:
+    """The layout around a workspace; `DATA_DIR` names the data folder elsewhere than at `/data`."""
+    data = Path(environment.get("DATA_DIR") or DATA)
+    usual = workspace == DATA / "workspace" and data == DATA
+    return places(None if usual else workspace, data)
 
 
 def places(workspace: Path | None = None, data: Path = DATA) -> Places:

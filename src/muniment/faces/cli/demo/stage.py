@@ -32,7 +32,9 @@ class Stage:
             **inherited,
             "MUNIMENT_LANG": language,
             "XDG_CONFIG_HOME": str(place / "config"),
+            "XDG_CACHE_HOME": str(place / "cache"),
             "MUNIMENT_HANDOFF_NONCES": str(place / "nonces"),
+            "MUNIMENT_VAULT_URL": (place / "vault").as_uri(),
             "PYTHONUTF8": "1",
         }
 

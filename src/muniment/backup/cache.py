@@ -1,0 +1,209 @@
+"""Floor 3, `backup`: what the last run read, so that unchanged files are not read again.
+
+It lies in the user's cache folder and holds ids, never addresses.  What it says counts only for
+extents that the vault has just said it keeps; a part of it is read anew in every run, and one
+difference ends its credit (spec 4, what goes in).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from struct import Struct
+from types import TracebackType
+
+from muniment.bundle.model import Known
+from muniment.digest import sha256
+from muniment.disk.root import Root
+from muniment.disk.write import scratch_name
+from muniment.errors import MunimentError
+from muniment.record.state import FOLDER
+
+FORMAT = 1
+SETTLED_NS = 2_000_000_000
+"""What changed less than so long ago may change again without looking so."""
+
+SHARE = 30
+"""One part in so many of what is known is read anew in each run."""
+
+_ROW = Struct("<32sII")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS groups
+  (key BLOB PRIMARY KEY, extents BLOB NOT NULL, files BLOB NOT NULL, size INTEGER NOT NULL,
+   checked INTEGER NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS copies (stamp BLOB PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Cache:
+    """The memory of the packer for one root and one vault.
+
+    `settled_ns` is the time before which a file must have changed last to be believed unchanged,
+    by the clock of the file system it lies on.  `lied` says that it was wrong about something.
+    """
+
+    def __init__(self, base: sqlite3.Connection, settled_ns: int) -> None:
+        self.settled_ns = settled_ns
+        self._base = base
+        self._has: Callable[[bytes], bool] = lambda extent: False
+        self._again: set[bytes] = set()
+        self._seen: dict[bytes, tuple[bytes, bytes, int, int]] = {}
+        self._used: set[bytes] = set()
+        self._now = 0
+        self.lied = False
+
+    @classmethod
+    def open(cls, folder: Path, vault: str, root: Root, *, fresh: bool = False) -> Cache:
+        """Open, or begin anew: when asked to, when it is damaged, and when the clock went back.
+
+        A folder that can not be written gives a memory for this run only.
+        """
+        fact = os.fstat(root.fd)
+        name = sha256(
+            f"{FORMAT}\n{vault}\n{fact.st_dev}\n{fact.st_ino}\n{root.path}".encode("utf-8", "surrogateescape")
+        )
+        probe = _probe(root)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.chmod(folder, 0o700)
+            place = folder / f"{name.hex[:32]}.sqlite"
+            if fresh:
+                place.unlink(missing_ok=True)
+            base = _connect(place)
+        except (OSError, sqlite3.Error):
+            base = _open(":memory:")
+        cache = cls(base, probe - SETTLED_NS)
+        cache._now = probe
+        cache._begin(probe)
+        return cache
+
+    def _begin(self, probe: int) -> None:
+        row = self._base.execute("SELECT value FROM facts WHERE name = 'probe'").fetchone()
+        if row is not None and row[0] > probe:
+            self._forget()
+        self._choose()
+
+    def _forget(self) -> None:
+        self._base.execute("DELETE FROM groups")
+        self._base.execute("DELETE FROM copies")
+
+    def _choose(self) -> None:
+        """Which groups are read anew: the oldest looks first, until they are a share of all bytes."""
+        (total,) = self._base.execute("SELECT coalesce(sum(size), 0) FROM groups").fetchone()
+        left = -(-total // SHARE)
+        for key, size in self._base.execute("SELECT key, size FROM groups ORDER BY checked, key"):
+            if left <= 0:
+                break
+            self._again.add(key)
+            left -= size
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._base.close()
+
+    def extents(self) -> Iterator[bytes]:
+        """The ids of everything it knows, to be named to the vault."""
+        for (packed,) in self._base.execute("SELECT extents FROM groups"):
+            for one, _, _ in _ROW.iter_unpack(packed):
+                yield one
+
+    def trust(self, has: Callable[[bytes], bool]) -> None:
+        """What the vault said that it has."""
+        self._has = has
+
+    def copy_size(self, stamp: bytes) -> int | None:
+        """The size of a database's copy when it had that stamp."""
+        row = self._base.execute("SELECT size FROM copies WHERE stamp = ?", (stamp,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def recall(self, key: bytes) -> Known | None:
+        """What is known of a group, if the vault still has all of it (called by the packer)."""
+        if self.lied or key in self._again:
+            return None
+        row = self._base.execute("SELECT extents, files FROM groups WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        extents = tuple(_ROW.iter_unpack(row[0]))
+        if not all(self._has(one) for one, _, _ in extents):
+            return None
+        self._used.add(key)
+        files = tuple(row[1][at : at + 32].hex() for at in range(0, len(row[1]), 32))
+        return Known(extents, files)
+
+    def remember(self, key: bytes, known: Known) -> None:
+        """Take in what a group gave; one that gives something else than before ends all credit."""
+        extents = b"".join(_ROW.pack(*extent) for extent in known.extents)
+        files = b"".join(bytes.fromhex(one) for one in known.files)
+        if key in self._used:
+            return
+        if key in self._again:
+            row = self._base.execute("SELECT extents, files FROM groups WHERE key = ?", (key,)).fetchone()
+            if row is not None and (row[0], row[1]) != (extents, files) and not self.lied:
+                self.lied = True
+        self._seen[key] = (extents, files, sum(extent[1] for extent in known.extents), self._now)
+
+    def keep(self, copies: Mapping[bytes, int]) -> None:
+        """After the vault has acknowledged: what this run saw replaces what was known."""
+        with suppress(sqlite3.Error), self._base:
+            if self.lied:
+                self._forget()
+            self._base.execute("CREATE TEMP TABLE used (key BLOB PRIMARY KEY) WITHOUT ROWID")
+            self._base.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((key,) for key in self._used))
+            self._base.execute("DELETE FROM groups WHERE key NOT IN (SELECT key FROM used)")
+            self._base.executemany(
+                "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)",
+                ((key, *row) for key, row in self._seen.items()),
+            )
+            self._base.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies.items())
+            self._base.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._now,))
+
+
+def _connect(place: Path) -> sqlite3.Connection:
+    try:
+        return _open(str(place))
+    except sqlite3.DatabaseError:
+        place.unlink(missing_ok=True)
+        return _open(str(place))
+
+
+def _open(place: str) -> sqlite3.Connection:
+    base = sqlite3.connect(place, timeout=5, check_same_thread=False)
+    try:
+        base.execute("PRAGMA journal_mode = DELETE")
+        base.execute("PRAGMA synchronous = NORMAL")
+        base.executescript(_SCHEMA)
+        base.execute("SELECT count(*) FROM groups").fetchone()
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base
+
+
+def _probe(root: Root) -> int:
+    """Now, by the clock of the root's file system, in nanoseconds; 0 when nothing can be written."""
+    name = scratch_name()
+    try:
+        folder = root.open_folder(FOLDER)
+    except MunimentError:
+        return 0
+    try:
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    except OSError:
+        os.close(folder)
+        return 0
+    with os.fdopen(fd, "wb", 0) as stream:
+        stream.write(b".")
+        when = os.fstat(stream.fileno()).st_mtime_ns
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+    os.close(folder)
+    return when

@@ -1,0 +1,215 @@
+"""Floor 3, `backup`: all that a snapshot is made of: entries in the bundle's order, and their source.
+
+Databases are copied consistently into a scratch folder outside what is saved; a copy goes with the
+descriptor through which it is read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from heapq import merge
+from pathlib import Path
+from types import TracebackType
+
+from muniment.backup.excludes import DATA, EXTRA, WORKSPACE, Excludes, Only
+from muniment.backup.model import OK, ExtraPath
+from muniment.backup.survey import Section, folders
+from muniment.backup.walk import Seen, Walk
+from muniment.bundle.manifest import Exclusion
+from muniment.bundle.model import Entry, Fault
+from muniment.bundle.tar import wire
+from muniment.bundle.tree import Tree
+from muniment.clock import Clock
+from muniment.disk.errors import NotThere, system_reason
+from muniment.disk.root import Root
+from muniment.disk.sqlite import DatabaseUnreadable, copy_database
+from muniment.errors import MunimentError
+from muniment.evidence import Kind
+from muniment.hosts.places import Places
+from muniment.message import Message, say
+from muniment.path import RelPath, printable
+
+SLOW_S = 5.0
+"""A database whose copy took longer is spoken of."""
+
+Size = Callable[[bytes], int | None]
+"""The size of the copy that a database of that stamp gave the last time."""
+
+
+@dataclass(slots=True)
+class Content:
+    """The entries of one snapshot, and their source; use it as a context, iterate it once.
+
+    `exclusions`, `faults` and `warnings` grow while it is iterated; at its end the latter two stand in
+    `told` as well.  A file that changed after `settled_ns` has no stamp: it may change again without
+    looking so.
+    """
+
+    places: Places
+    excludes: Excludes
+    api: Mapping[str, bytes]
+    extra: Sequence[ExtraPath]
+    clock: Clock
+    full: bool = False
+    keep_outside_links: bool = False
+    settled_ns: int = 0
+    known_size: Size = lambda stamp: None
+    exclusions: list[Exclusion] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    warnings: list[Message] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    copied: dict[bytes, int] = field(default_factory=dict)
+    _trees: dict[str, tuple[Root, Tree]] = field(default_factory=dict)
+    _copies: dict[str, Path] = field(default_factory=dict)
+    _databases: set[str] = field(default_factory=set)
+    _held: ExitStack = field(default_factory=ExitStack)
+    _scratch: Path | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Content:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def __iter__(self) -> Iterator[Entry]:
+        created = int(self.clock().timestamp()) * 1_000_000_000
+        for name in sorted(self.api):
+            data = self.api[name]
+            yield Entry(f"api/{name}", Kind.FILE, 0o644, created, len(data), content=data)
+        further = [self._further(one) for one in self.extra if one.status == OK]
+        yield from self._section(DATA)
+        yield from merge(*further, key=lambda entry: wire(entry.path))
+        yield from self._section(WORKSPACE)
+        self.told += [str(warning) for warning in self.warnings]
+        self.told += [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
+
+    def _section(self, name: str) -> Iterator[Entry]:
+        for section in folders(self.places):
+            if section.name == name:
+                yield from self._folder(section)
+
+    def _further(self, one: ExtraPath) -> Iterator[Entry]:
+        path = Path(one.src)
+        if path.is_dir() and not path.is_symlink():
+            yield from self._folder(Section(EXTRA, path, one.bundle))
+            return
+        # A lone file or link: its folder is opened, and nothing else in it is looked at.
+        yield from self._folder(Section(EXTRA, path.parent, f"files/{EXTRA}"), path.name, one.bundle)
+
+    def _folder(self, section: Section, only: str = "", as_path: str = "") -> Iterator[Entry]:
+        """A folder; with `only`, of it the one thing of that name, which stands at `as_path`."""
+        try:
+            root = self._held.enter_context(Root.open(section.path))
+        except NotThere:
+            return
+        tree = Tree(root.fd)
+        self._held.callback(tree.close)
+        key = str(len(self._trees))
+        self._trees[key] = (root, tree)
+        walk = Walk(
+            root.fd,
+            section.name,
+            Only(only) if only else self.excludes,
+            section.bundle,
+            section.passed,
+            self.keep_outside_links,
+            raw_databases=self.full,
+            exclusions=[] if only else self.exclusions,
+            faults=self.faults,
+        )
+        if not only:
+            fact = os.fstat(root.fd)
+            yield Entry(section.bundle, Kind.DIRECTORY, fact.st_mode & 0o7777, fact.st_mtime_ns)
+        for seen in walk:
+            entry = self._entry(seen, root, key, as_path or f"{section.bundle}/{seen.rel}")
+            if entry is not None:
+                yield entry
+
+    def _entry(self, seen: Seen, root: Root, key: str, path: str) -> Entry | None:
+        stamp = seen.stamp if seen.changed_ns < self.settled_ns else b""
+        size = seen.size
+        if seen.database:
+            self._databases.add(path)
+            known = self.known_size(stamp) if stamp else None
+            if known is None:
+                try:
+                    size = self._copy(root, path, seen.rel).stat().st_size
+                except (MunimentError, OSError) as error:
+                    # As it lies it may be torn; but nothing at all would be less.
+                    self._databases.discard(path)
+                    self.faults.append(Fault(path, "unsettled", _why(error)))
+                    stamp = b""
+                if stamp:
+                    self.copied[stamp] = size
+            else:
+                size = known
+        return Entry(
+            path,
+            seen.kind,
+            seen.mode,
+            seen.mtime_ns,
+            size,
+            seen.target,
+            stamp,
+            f"{key}\0{seen.rel}" if seen.kind is Kind.FILE else "",
+        )
+
+    def open(self, entry: Entry) -> int:
+        """Open a file for reading (called by the packer, from any thread)."""
+        key, _, rel = entry.origin.partition("\0")
+        root, tree = self._trees[key]
+        if entry.path not in self._databases:
+            return tree.open(entry._replace(origin=rel))
+        with self._lock:
+            copy = self._copies.pop(entry.path, None)
+        if copy is None:
+            try:
+                copy = self._copy(root, entry.path, rel)
+            except MunimentError as error:
+                raise OSError(None, str(_why(error))) from error
+            with self._lock:
+                self._copies.pop(entry.path, None)
+        fd = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)
+        copy.unlink()
+        return fd
+
+    def _copy(self, root: Root, path: str, rel: str) -> Path:
+        """A consistent copy of a database in the scratch folder."""
+        with self._lock:
+            if self._scratch is None:
+                self._scratch = Path(tempfile.mkdtemp(prefix="muniment-backup-"))
+                self._held.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+            target = self._scratch / f"{len(self._databases)}-{len(self._copies)}-{os.urandom(4).hex()}"
+        began = self.clock()
+        done = copy_database(root, RelPath.parse(rel), target)
+        took = (self.clock() - began).total_seconds()
+        fact = root.stat(RelPath.parse(rel))
+        os.utime(target, ns=(fact.st_atime_ns, fact.st_mtime_ns))
+        if took >= SLOW_S:
+            self.warnings.append(
+                say(
+                    "{path}: the database was read for {seconds} s", path=printable(path), seconds=round(took)
+                )
+            )
+        if done.recovered:
+            self.warnings.append(say("{path}: the database was recovered on a copy", path=printable(path)))
+        with self._lock:
+            self._copies[path] = target
+        return target
+
+
+def _why(error: MunimentError | OSError) -> Message:
+    if isinstance(error, DatabaseUnreadable):
+        return say("the database could not be copied: {finding}", finding=error.why or error.message)
+    if isinstance(error, OSError):
+        return say("it could not be read: {error}", error=system_reason(error))
+    return say("it could not be read: {error}", error=error.why or error.message)

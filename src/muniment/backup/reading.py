@@ -1,0 +1,171 @@
+"""Floor 3, `backup`: looking into a stored snapshot; only the extents that are needed are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from muniment.backup.errors import NoSuchEntry
+from muniment.bundle.errors import BadManifest
+from muniment.bundle.extent import inflate
+from muniment.bundle.index import Index
+from muniment.bundle.manifest import plain, read_manifest
+from muniment.bundle.members import Members
+from muniment.bundle.model import MANIFEST, Packed, Row
+from muniment.bundle.tar import wire
+from muniment.bundle.vault import Snapshot, Vault
+from muniment.bundle.verify import Verified, unfold, verify
+from muniment.errors import NotVerified
+from muniment.message import say
+from muniment.path import printable
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A manifest: its facts, and every file with size and sha256, by path."""
+
+    facts: dict[str, Any]
+    files: dict[str, Packed]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a path differs between two snapshots: `added`, `removed` or `changed`."""
+
+    path: str
+    kind: str
+    before: int | None
+    after: int | None
+
+
+@dataclass
+class Reading:
+    """A snapshot that is being looked into.  `fetched` counts stored bytes that were asked for."""
+
+    vault: Vault
+    snapshot: Snapshot
+    index: Index
+    fetched: int = field(default=0)
+
+    def _raw(self, row: Row) -> bytes:
+        piece = self.vault.fetch(row)
+        self.fetched += len(piece)
+        return inflate(piece, row)
+
+    @cached_property
+    def contents(self) -> Contents:
+        """The manifest, read from its own extents alone."""
+        name = wire(MANIFEST)
+        members = Members(self._raw(row) for row in self.index if row.path == name)
+        for member in members:
+            if member.path == MANIFEST:
+                files: dict[str, Packed] = {}
+
+                def each(packed: Packed, into: dict[str, Packed] = files) -> None:
+                    into[packed.path] = packed
+
+                facts = read_manifest(b"".join(members.content()), each)
+                return Contents(facts, files)
+        raise BadManifest(why=say("there is none"))
+
+    def files(self, below: str = "") -> list[Packed]:
+        """The files at or below a path of the snapshot, in the order of their paths."""
+        wanted = bundle_path(below)
+        found = [
+            packed
+            for path, packed in self.contents.files.items()
+            if not wanted or path == wanted or path.startswith(f"{wanted}/")
+        ]
+        if not found and wanted:
+            raise NoSuchEntry(where=printable(below))
+        return sorted(found, key=lambda packed: wire(packed.path))
+
+    def find(self, text: str) -> list[Packed]:
+        """Files whose path holds a text, or whose sha256 begins with it (8 digits and more)."""
+        prefix = text.removeprefix("sha256:").lower()
+        by_digest = len(prefix) >= 8 and all(sign in "0123456789abcdef" for sign in prefix)
+        return [
+            packed
+            for packed in self.files()
+            if text in packed.path or (by_digest and packed.sha256.startswith(prefix))
+        ]
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """The bytes of one file, each extent held to its id and the whole to the manifest.
+
+        The last piece comes only when all of it was right.
+        """
+        wanted = bundle_path(path)
+        packed = self.contents.files.get(wanted)
+        if packed is None:
+            raise NoSuchEntry(where=printable(path))
+        members = Members(self._raw(row) for row in self._around(wire(wanted)))
+        state = hashlib.sha256()
+        for member in members:
+            if member.path != wanted:
+                continue
+            held = b""
+            for part in members.content():
+                state.update(part)
+                if held:
+                    yield held
+                held = part
+            if state.hexdigest() != packed.sha256:
+                raise NotVerified(where=printable(path), why=say("its bytes are not those of the manifest"))
+            if held:
+                yield held
+            return
+        raise NotVerified(where=printable(path), why=say("the manifest lists it and the archive lacks it"))
+
+    def _around(self, path: bytes) -> list[Row]:
+        """The extents in which a path begins and goes on: those that bear its name, else the group that
+        begins with the last name before it."""
+        exact = [row for row in self.index if row.path == path]
+        if exact:
+            return exact
+        before: list[Row] = []
+        for row in self.index:
+            if row.path > path:
+                break
+            if before and before[-1].path != row.path:
+                before = []
+            before.append(row)
+        return before
+
+    def verify(self, workers: int = 2) -> Verified:
+        """Read all of it and compare every file with the manifest."""
+        return verify(unfold(self.index, self.vault.fetch, workers))
+
+    def download(self) -> Iterator[bytes]:
+        """The bytes of the tar.gz."""
+        return self.vault.download(self.snapshot.id)
+
+
+def bundle_path(text: str) -> str:
+    """A path as people type it, as the bundle has it.
+
+    >>> bundle_path("workspace/a/"), bundle_path("./files/data/x"), bundle_path("api/settings.json")
+    ('files/workspace/a', 'files/data/x', 'api/settings.json')
+    """
+    path = plain(text).strip("/")
+    if not path or path == MANIFEST or path.split("/")[0] in ("files", "api"):
+        return path
+    return f"files/{path}"
+
+
+def compare(before: Reading, after: Reading) -> list[Change]:
+    """How the files of two snapshots differ, by path."""
+    old, new = before.contents.files, after.contents.files
+    changes: list[Change] = []
+    for path in sorted({*old, *new}, key=wire):
+        one, two = old.get(path), new.get(path)
+        if one is None and two is not None:
+            changes.append(Change(path, "added", None, two.size))
+        elif two is None and one is not None:
+            changes.append(Change(path, "removed", one.size, None))
+        elif one is not None and two is not None and one[1:] != two[1:]:
+            changes.append(Change(path, "changed", one.size, two.size))
+    return changes

@@ -1,0 +1,217 @@
+"""Floor 3, `backup`: taking one snapshot: what is read goes to the vault, then into the ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from muniment.backup.cache import Cache
+from muniment.backup.content import Content
+from muniment.backup.model import Plan, Receipt, Request
+from muniment.backup.rules_file import RulesFile
+from muniment.backup.survey import excludes_of, sections_of
+from muniment.backup.upload import Upload
+from muniment.bundle.manifest import Heading
+from muniment.bundle.model import MANIFEST
+from muniment.bundle.pack import Packing
+from muniment.canonical import Json
+from muniment.digest import sha256
+from muniment.hosts.places import Places
+from muniment.message import Message, say
+from muniment.record.consent import Confirmation, Consents, suffices
+from muniment.record.errors import NotConfirmed
+from muniment.record.event import Draft
+from muniment.record.state import Workspace
+from muniment.record.witness import Witness, bear_witness
+
+CREATING = "backup.creating"
+"""What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
+
+CREATED = "backup.created"
+
+Progress = Callable[[int, int, str], object]
+"""Is told bytes and files since the last call, and the path that is at work."""
+
+
+def no_progress(size: int, files: int, path: str) -> None:
+    """Nobody watches."""
+
+
+class Room(Protocol):
+    """What taking needs of the room."""
+
+    @property
+    def workspace(self) -> Workspace: ...
+    @property
+    def places(self) -> Places: ...
+    @property
+    def options(self) -> Settled: ...
+
+
+class Settled(Protocol):
+    """What taking needs of the room's options."""
+
+    @property
+    def cache(self) -> Path: ...
+    @property
+    def workers(self) -> int: ...
+
+
+def require_given(consents: Consents, act: str, shown: bytes, relayed: tuple[str, ...]) -> None:
+    """`NotConfirmed` unless a confirmation lies there whose witness suffices; it is not spent."""
+    found = consents.find(act, sha256(shown))
+    if found is None or not suffices(act, found.witness, relayed):
+        why = (
+            say("nobody confirmed {digest}", digest=sha256(shown).short)
+            if found is None
+            else say("an agent passed the confirmation on; for this the person must confirm")
+        )
+        raise NotConfirmed(where=act, why=why)
+
+
+@dataclass(slots=True)
+class Taking:
+    """One snapshot of a plan that holds, into an upload that was begun."""
+
+    room: Room
+    plan: Plan
+    request: Request
+    rules: RulesFile
+    warnings: Sequence[Message]
+    api: Mapping[str, bytes]
+    upload: Upload
+
+    def take(
+        self, confirmation: Confirmation, *, reread: bool = False, progress: Progress = no_progress
+    ) -> Receipt:
+        """Pack, hand over, end the upload, enter it in the ledger."""
+        with self._opened(reread) as (cache, content):
+            packing = self._pack(content, cache, progress)
+            if not cache.lied:
+                return self._end(packing, content, cache, confirmation)
+        # Something that looked unchanged was not: what was taken for unchanged is read after all.
+        with self._opened(True) as (cache, content):
+            content.warnings.append(
+                say("a file that looked unchanged had changed; everything was read again")
+            )
+            content.told.append(str(content.warnings[-1]))
+            packing = self._pack(content, cache, progress)
+            return self._end(packing, content, cache, confirmation)
+
+    @contextmanager
+    def _opened(self, reread: bool) -> Iterator[tuple[Cache, Content]]:
+        room = self.room
+        identity = self.upload.vault.identity
+        with (
+            Cache.open(room.options.cache, identity, room.workspace.root, fresh=reread) as cache,
+            self._content(cache) as content,
+        ):
+            self.upload.name(cache.extents())
+            cache.trust(self.upload.has)
+            yield cache, content
+
+    def _end(self, packing: Packing, content: Content, cache: Cache, confirmation: Confirmation) -> Receipt:
+        room, plan = self.room, self.plan
+        faults = (*content.faults, *packing.faults)
+        partial = any(fault.kind != "changed" for fault in faults)
+        evidence = self._evidence(packing, confirmation, partial, len(faults))
+        room.workspace.ledger.append(Draft(CREATING, plan.plan_id, evidence))
+        witness = bear_witness(room.workspace.ledger, room.workspace.identity.root_id)
+        stored = self.upload.finish(
+            packing.index,
+            label=plan.label,
+            sections=sections_of(plan.items, plan.extra_paths, plan.api),
+            facts=self._facts(packing, witness, partial),
+        )
+        cache.keep(content.copied)
+        evidence["stored_bytes"] = stored.snapshot.size
+        event = room.workspace.ledger.append(Draft(CREATED, stored.snapshot.id, evidence))
+        return Receipt(
+            stored.snapshot,
+            stored.remaining,
+            packing.files,
+            packing.size,
+            self.upload.sent,
+            partial,
+            faults,
+            (*self.warnings, *content.warnings),
+            confirmation.witness.value,
+            event.event_id,
+        )
+
+    def _content(self, cache: Cache) -> Content:
+        request, plan, places = self.request, self.plan, self.room.places
+        keep = [path for path in request.include if not os.path.isabs(path)]
+        return Content(
+            places,
+            excludes_of(places, self.rules, plan.mode, request.exclude, keep),
+            self.api,
+            plan.extra_paths,
+            self.room.workspace.clock,
+            full=plan.mode == "full",
+            keep_outside_links=request.keep_outside_links,
+            settled_ns=cache.settled_ns,
+            known_size=cache.copy_size,
+            told=[str(warning) for warning in self.warnings],
+        )
+
+    def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
+        plan = self.plan
+        heading = Heading(
+            self.room.places.name,
+            plan.mode,
+            self.room.workspace.clock(),
+            plan.label,
+            sections_of(plan.items, plan.extra_paths, plan.api),
+            content.exclusions,
+            content.told,
+        )
+        packing = Packing(
+            content,
+            content,
+            heading,
+            workers=self.room.options.workers,
+            memory=cache,
+            have=self.upload.has,
+        )
+        files = 0
+        for extent in packing:
+            self.upload.take(extent)
+            if extent.path != MANIFEST.encode():
+                progress(extent.length, packing.files - files, os.fsdecode(extent.path))
+                files = packing.files
+        self.upload.flush()
+        return packing
+
+    def _facts(self, packing: Packing, witness: Witness, partial: bool) -> dict[str, Json]:
+        """What the vault keeps beside label and sections."""
+        return {
+            "v": 1,
+            "witness": witness.to_json(),
+            "plan_id": self.plan.plan_id,
+            "source": self.room.places.name,
+            "mode": self.plan.mode,
+            "files": packing.files,
+            "bytes": packing.size,
+            "partial": partial,
+        }
+
+    def _evidence(
+        self, packing: Packing, confirmation: Confirmation, partial: bool, faults: int
+    ) -> dict[str, Json]:
+        """What the ledger keeps; no label, since labels may say more than they should."""
+        return {
+            "root": packing.index.root.hex,
+            "vault": self.upload.vault.identity,
+            "plan_id": self.plan.plan_id,
+            "confirmation": confirmation.to_json(),
+            "files": packing.files,
+            "bytes": packing.size,
+            "sent_bytes": self.upload.sent,
+            "partial": partial,
+            "faults": faults,
+        }
