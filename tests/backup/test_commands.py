@@ -419,7 +419,7 @@ def test_the_tools_have_the_same_gates(desk: Desk) -> None:
     desk.environment["MUNIMENT_CONFIRM_RELAYED"] = "create,delete"
     assert not desk.tool("backup_delete", backupId=one, confirm=one).failed
     assert desk.stored() == []
-    assert "INVALID_INPUT" in desk.tool("backup_list", surprise="x").text
+    assert "INVALID_ARGUMENT" in desk.tool("backup_list", surprise="x").text
 
 
 def test_what_the_tools_answer_is_what_they_promise(desk: Desk) -> None:
