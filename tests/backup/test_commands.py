@@ -14,8 +14,11 @@ from tests.backup.world import RULES, put
 
 from muniment.app import House
 from muniment.faces.cli.main import run
-from muniment.faces.tools.archive import Answer as ToolAnswer
-from muniment.faces.tools.backup import TOOLS
+from muniment.faces.tools.backup import TOOLS as ROOM
+from muniment.faces.tools.tool import Answer as ToolAnswer
+from muniment.faces.tools.tool import Client
+
+TOOLS = {tool.shape.name: tool for tool in ROOM}
 
 
 class Screen(io.StringIO):
@@ -69,7 +72,9 @@ class Desk:
         """One call of a tool."""
         house = House(workspace=None, environment=self.environment, note=lambda message: None, actor="mcp")
         try:
-            return TOOLS[name].answer(house, arguments, lambda files, read: None)
+            answer = TOOLS[name].answer(house, arguments, Client(lambda files, read: None))
+            assert isinstance(answer, ToolAnswer)
+            return answer
         finally:
             house.close()
 
@@ -414,7 +419,7 @@ def test_the_tools_have_the_same_gates(desk: Desk) -> None:
     desk.environment["MUNIMENT_CONFIRM_RELAYED"] = "create,delete"
     assert not desk.tool("backup_delete", backupId=one, confirm=one).failed
     assert desk.stored() == []
-    assert "INVALID_INPUT" in desk.tool("backup_list", surprise="x").text
+    assert "INVALID_ARGUMENT" in desk.tool("backup_list", surprise="x").text
 
 
 def test_what_the_tools_answer_is_what_they_promise(desk: Desk) -> None:

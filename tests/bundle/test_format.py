@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tarfile
 import zlib
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_the_same_bytes_in_another_process(tree: Path, tmp_path: Path) -> None:
         "import sys, hashlib; from pathlib import Path; from tests.bundle.worlds import pack_folder;"
         "print(hashlib.sha256(pack_folder(Path(sys.argv[1])).gz).hexdigest())"
     )
-    call = ["python", "-c", program, str(tree)]
+    call = [sys.executable, "-c", program, str(tree)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", "."])}
     found = {subprocess.run(call, check=True, capture_output=True, env=environment).stdout for _ in range(3)}
     assert found == {hashlib.sha256(pack_folder(tree).gz).hexdigest().encode() + b"\n"}

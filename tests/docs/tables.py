@@ -146,10 +146,37 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tool_table() -> str:
+    """One row a tool: its name, what it does, its arguments, and what a host may know beforehand."""
+    from muniment.faces.tools.table import TOOLS
+
+    rows = []
+    for tool in TOOLS.values():
+        shape = tool.shape
+        arguments = [
+            f"`{name}`" + ("" if name in shape.required else "?") for name in shape.takes["properties"]
+        ]
+        hints = {
+            "reads only": shape.reads_only,
+            "takes something away": shape.destructive,
+            "reaches out": shape.reaches_out,
+        }
+        rows.append(
+            (
+                f"`{shape.name}`",
+                shape.title,
+                ", ".join(arguments) or "nothing",
+                ", ".join(word for word, so in hints.items() if so) or "adds",
+            )
+        )
+    return table(("tool", "what it does", "arguments", "hints"), rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "exit-codes": ("exit-codes.md", exit_code_table),
     "error-codes": ("error-codes.md", error_code_table),
     "settings": ("settings.md", setting_table),
+    "tools": ("../how-to/mcp.md", tool_table),
 }
 """Name of the marker, page, and what makes the table."""
 

@@ -14,7 +14,8 @@ from muniment.archive.card import fenced, status_line
 from muniment.archive.model import Card, ReadBack, Standing
 from muniment.errors import MunimentError
 from muniment.evidence import Kind
-from muniment.faces.tools.shapes import ARCHIVE, SHAPES
+from muniment.faces.tools.archive import TOOLS
+from muniment.faces.tools.archive_shapes import ARCHIVE
 from muniment.hosts.openclaw.layout import BASE
 from muniment.hosts.openclaw.session import ID_MAX, session_key
 from muniment.hosts.session import SessionSource
@@ -87,7 +88,7 @@ def test_the_words_are_those_of_the_program() -> None:
         *(source.value for source in SessionSource),
         *(standing.value for standing in Standing),
         *ReadBack(True, True, True, "", True, "").to_json(),
-        *(shape.name for shape in SHAPES),
+        *(tool.shape.name for tool in TOOLS),
         *ARCHIVE.takes["properties"],
         *ARCHIVE.gives["properties"],
         f"{BASE}/{{WORKSPACE_ID}}/workspace",

@@ -152,11 +152,13 @@ def test_help_speaks_the_reader_s_language(path: tuple[str, ...]) -> None:
     told = chinese.out.partition("示例：")[0]
     told = re.sub(r"^  [a-z]+(?= )", "", told, flags=re.MULTILINE)  # names of commands in a table
     told = told.replace(" ".join(["muniment", *path]), "")
-    told = re.sub(r"--[a-z-]+|\[?[a-z]+(?:\|[a-z]+)+\]?|（[a-z]+）", "", told)  # what is typed
+    told = re.sub(r"--[a-z-]+|\[?[a-z]+(?:\|[a-z]+)+\]?|（[a-z]+）|[A-Z][A-Z_]+", "", told)  # what is typed
     assert not ENGLISH.search(told), ENGLISH.search(told)
     for spelled in re.findall(r"--[a-z-]+", english.out):
         assert spelled in chinese.out
-    assert max(screen_width(line) for line in chinese.out.splitlines()) <= 80
+    # an example is a command to paste, and stays on its line
+    before_examples = chinese.out.partition("示例：")[0]
+    assert max(screen_width(line) for line in before_examples.splitlines()) <= 80
 
 
 def test_help_of_a_command_tells_all_of_it() -> None:

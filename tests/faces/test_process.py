@@ -193,6 +193,25 @@ def test_closed_streams_are_no_reason_to_crash(tmp_path: Path, closed: str) -> N
     assert b"Traceback" not in done.stderr
 
 
+def test_what_is_piped_in_may_be_nothing_and_no_stream_at_all(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.md").write_text("a\n")
+    script = f'"$0" -m muniment archive a.md -w {tmp_path}/work --session-status - --json '
+    for how in ("<&-", "</dev/null", "<<< nonsense", "<<< 'Session: agent:main:abc'"):
+        done = process(["bash", "-c", script + how, sys.executable], tmp_path)
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["error"], told["message"]) == (
+            3,
+            "INVALID_SESSION",
+            "invalid Session",
+        ), how
+    assert (tmp_path / "work" / "a.md").exists()
+    told_by_the_host = "<<< '🧵 Session: agent:main:abc123 • updated just now'"
+    done = process(["bash", "-c", script + told_by_the_host, sys.executable], tmp_path)
+    (receipt,) = json.loads(done.stdout)["receipts"]
+    assert (receipt["archive_id"], receipt["archive_id_source"]) == ("abc123", "session_status")
+
+
 def test_the_shell_s_completion_script_works_in_a_real_bash(tmp_path: Path) -> None:
     program = tmp_path / "muniment"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m muniment "$@"\n')

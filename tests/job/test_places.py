@@ -150,7 +150,7 @@ def test_a_plan_with_such_a_path_is_refused(tmp_path: Path, authoring: Path) -> 
         with pytest.raises(RegistryRefused) as refused:
             service.plan("j", PlanRequest("rna", str(place)))
         assert refused.value.findings[0].path == "execution.bioline.input_path"
-        assert str(authoring) in str(refused.value)
+        assert refused.value.findings[0].rule == "authoring"
     with pytest.raises(RegistryRefused) as refused:
         service.plan("j", PlanRequest("rna", "/data/in", routing={"reads": (str(tmp_path / "link" / "a"),)}))
     assert refused.value.findings[0].path == "execution.bindings[0].filename"

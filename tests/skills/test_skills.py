@@ -14,7 +14,8 @@ import yaml
 from tests.skills.shared import filled, parts, skills
 
 from muniment.faces.cli.root import ROOT
-from muniment.faces.tools.shapes import ARCHIVE, SHAPES
+from muniment.faces.tools.archive_shapes import ARCHIVE
+from muniment.faces.tools.table import TOOLS
 
 ALLOWED = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 """What the public form knows at the top of a skill."""
@@ -35,6 +36,28 @@ MUST_SAY = {
         "wait for the user",
         "`SOUL.md` and `IDENTITY.md` and from nothing else",
         "only with proof",
+    ),
+    "handoff": (
+        "交接",
+        "A lone small job needs no packet",
+        "No receipt, no dispatch",
+        "Never say that you asked again, reminded or followed up without the record of that call",
+        "Accepted means delivered, never done",
+        "three of four is a failure",
+        "It grants no permission, chooses no model and changes no rule",
+        "`Handoff blocked:`",
+        "Write no receipt, anchor, trace or return by hand",
+    ),
+    "job": (
+        "执行登记",
+        "Plan before submit",
+        "The person confirms",
+        "Your own judgement, an earlier yes or silence is no yes",
+        "poll every 10 to 20 minutes",
+        "a document gap stops the job",
+        "There is no fallback to what you happen to know of the tool",
+        "`Job blocked:`",
+        "`FOREIGN_WRITE`",
     ),
     "backup": (
         "备份",
@@ -57,7 +80,7 @@ MUST_SAY = {
 }
 """What spec 6 wants each skill to make the agent do, by the words that say it."""
 
-SHARED = {"archive": ["language"], "backup": ["language"]}
+SHARED = {"archive": ["language"], "handoff": ["language"], "job": ["language"], "backup": ["language"]}
 
 LANGUAGE = ("--lang", "latest messages", "user_settings.language", "ask once", "--json", "✓ ✗ ⚠")
 
@@ -154,9 +177,17 @@ def test_the_commands_it_shows_exist(skill: Path) -> None:
         assert [word for word in rest if word.startswith("-") and word not in known] == [], words
 
 
-def test_the_tools_and_arguments_it_names_exist() -> None:
+@EVERY
+def test_it_names_the_tools_of_its_room_and_no_others(skill: Path) -> None:
+    words = set(re.findall(rf"`({skill.name}(?:_[a-z_]+)?)`", page_of(skill))) - {
+        "archive_root",
+        "job",
+        "handoff",
+    }
+    assert words == {tool.shape.name for tool in TOOLS.values() if tool.shape.room == skill.name}
+
+
+def test_the_arguments_of_archiving_are_named() -> None:
     (skill,) = (one for one in skills() if one.name == "archive")
-    named = set(re.findall(r"`(archive(?:_[a-z]+)?)`", page_of(skill))) - {"archive_root"}
-    assert named == {shape.name for shape in SHAPES}
     for argument in ARCHIVE.takes["properties"]:
         assert f"`{argument}`" in page_of(skill)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import anyio
+from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
-from mcp.client.session import ListRootsFnT
+from mcp.client.session import ElicitationFnT, ListRootsFnT
 from mcp_types import CallToolResult, TextContent
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -42,6 +43,7 @@ async def connected(
     era: Era,
     *arguments: str,
     roots: ListRootsFnT | None = None,
+    person: ElicitationFnT | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Client]:
     """The official client, connected to a server of its own in the workspace."""
@@ -49,7 +51,7 @@ async def connected(
     server = StdioServerParameters(
         command=program, args=rest, env=variables(workspace, **(environment or {})), cwd=workspace
     )
-    async with Client(server, mode=era, list_roots_callback=roots) as client:
+    async with Client(server, mode=era, list_roots_callback=roots, elicitation_callback=person) as client:
         yield client
 
 
@@ -59,12 +61,15 @@ def talk(
     say: Callable[[Client], Awaitable[T]],
     *arguments: str,
     roots: ListRootsFnT | None = None,
+    person: ElicitationFnT | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> T:
-    """One conversation of the official client."""
+    """One conversation of the official client; `person` answers what it is asked."""
 
     async def whole() -> T:
-        async with connected(workspace, era, *arguments, roots=roots, environment=environment) as client:
+        async with connected(
+            workspace, era, *arguments, roots=roots, person=person, environment=environment
+        ) as client:
             return await say(client)
 
     return anyio.run(whole)
@@ -175,3 +180,40 @@ def piped(workspace: Path, *arguments: str, program: list[str] | None = None) ->
             if stream is not None:
                 with suppress(BrokenPipeError):
                     stream.close()
+
+
+class Talk:
+    """A conversation in which every answer is held against the schema that its tool promises."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._schemas: dict[str, dict[str, Any]] = {}
+        self.answers: list[tuple[str, CallToolResult]] = []
+
+    async def __call__(self, tool: str, **given: Any) -> CallToolResult:
+        """Call a tool."""
+        if not self._schemas:
+            for one in (await self._client.list_tools()).tools:
+                assert one.output_schema is not None
+                self._schemas[one.name] = one.output_schema
+        result = await self._client.call_tool(tool, given)
+        self.answers.append((tool, result))
+        if result.structured_content is not None:
+            Draft202012Validator(self._schemas[tool]).validate(result.structured_content)
+        else:
+            assert result.is_error, text_of(result)
+        return result
+
+    async def good(self, tool: str, **given: Any) -> dict[str, Any]:
+        """Call a tool that does it."""
+        result = await self(tool, **given)
+        assert not result.is_error, text_of(result)
+        found: dict[str, Any] = result.structured_content
+        assert json.loads(text_of(result).removeprefix("```json\n").removesuffix("\n```")) == found
+        return found
+
+    async def refused(self, tool: str, **given: Any) -> str:
+        """Call a tool that refuses; gives its words."""
+        result = await self(tool, **given)
+        assert result.is_error and result.structured_content is None, text_of(result)
+        return text_of(result)

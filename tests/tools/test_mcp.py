@@ -14,15 +14,47 @@ from mcp import Client, MCPError
 from mcp.client.session import ClientRequestContext
 from mcp_types import CallToolResult, ListRootsResult, ListToolsResult, Root
 from pydantic import FileUrl
-from tests.tools.server import ERAS, Era, call, talk, text_of
+from tests.tools.server import Era, call, talk, text_of
+
+ARCHIVE_TOOLS = {"archive", "archive_list", "archive_verify", "archive_status"}
+HANDOFF_TOOLS = {
+    *("handoff_new", "handoff_lint", "handoff_send", "handoff_take", "handoff_record"),
+    *("handoff_return", "handoff_check", "handoff_show", "handoff_list", "handoff_export"),
+}
+JOB_TOOLS = {
+    *("job_init", "job_docs", "job_plan", "job_confirm", "job_revise", "job_submit", "job_poll"),
+    *("job_finalize", "job_gap", "job_resolve_gap", "job_cancel", "job_show", "job_list"),
+    *("job_verify", "job_import", "job_adopt"),
+}
+BACKUP_TOOLS = {"backup_plan", "backup_create", "backup_list", "backup_diff", "backup_delete"}
+"""Specs 1, 3, 2 and 4, surface: the acts of each room."""
+
+READ_ONLY = {
+    "archive_list",
+    "archive_verify",
+    "archive_status",
+    "handoff_lint",
+    "handoff_take",
+    "handoff_show",
+    "handoff_list",
+    "job_show",
+    "job_list",
+    "job_verify",
+    "backup_list",
+    "backup_diff",
+}
+DESTRUCTIVE = {
+    "backup_create",
+    "backup_delete",
+    "archive",
+    "job_revise",
+    "job_submit",
+    "job_cancel",
+    "job_adopt",
+}
+"""What takes something away: a source, a confirmation, a run, the record as it was."""
 
 CONTENT = "# Report\n\nAll sensors hold.\n"
-
-
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> Era:
-    found: Era = request.param
-    return found
 
 
 @pytest.fixture
@@ -56,9 +88,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    of_archive = {"archive", "archive_list", "archive_verify", "archive_status"}
-    of_backup = {"backup_plan", "backup_create", "backup_list", "backup_diff", "backup_delete"}
-    assert set(tools) == of_archive | of_backup
+    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True
@@ -72,9 +102,10 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         Draft202012Validator.check_schema(tool.input_schema)
         if era != "legacy":
             assert tool.input_schema["additionalProperties"] is False
-    for name in set(tools) - {"archive", "backup_plan", "backup_create", "backup_delete"}:
-        hints = tools[name].annotations
-        assert hints is not None and hints.read_only_hint is True
+    for name, tool in tools.items():
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (name in READ_ONLY), name
+        assert tool.annotations.destructive_hint is (name in DESTRUCTIVE), name
 
 
 def test_archiving_gives_the_card_and_the_evidence(workspace: Path, era: Era) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.tools.server import SOURCE, piped
 
+from muniment.faces.tools.table import TOOLS
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
@@ -50,7 +52,7 @@ def test_nothing_foreign_reaches_the_client(workspace: Path, program: list[str] 
         assert "\n" not in refused["result"]["content"][0]["text"]
         assert "\x1b" not in refused["result"]["content"][0]["text"]
         listed = pipes.answer(pipes.ask("tools/list", {}))
-        assert len(listed["result"]["tools"]) == 4
+        assert {tool["name"] for tool in listed["result"]["tools"]} == set(TOOLS)
         rest = pipes.end()
     assert pipes.process.returncode == 0
     for line in [*pipes.lines, *rest.splitlines()]:

@@ -34,6 +34,22 @@ class ExtraMissing(UsageError):
     guidance = "`pip install 'muniment[{extra}]'` installs them."
 
 
+class InvalidArgument(UsageError):
+    """A tool was called with what it does not take."""
+
+    code = "INVALID_ARGUMENT"
+    what = "The call does not fit the tool."
+    guidance = "Nothing was done. Send what the tool's input schema names, and nothing else."
+
+
+class PersonNotAsked(Blocked):
+    """A client that says it can ask the person did not."""
+
+    code = "PERSON_NOT_ASKED"
+    what = "The client did not put the question to the person."
+    guidance = "Nothing was done. The person can confirm at a terminal instead."
+
+
 def named(error: BaseException) -> MunimentError:
     """The error of ours that stands for one that no room foresaw."""
     if isinstance(error, MunimentError):

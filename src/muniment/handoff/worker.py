@@ -17,7 +17,7 @@ from muniment.handoff.documents import fit, parse
 from muniment.handoff.model import OWN, NotApplicable, Packet, Required, Target
 from muniment.handoff.receipts import Dispatch, Return
 from muniment.handoff.service import Handoffs
-from muniment.handoff.shapes import RETURN
+from muniment.handoff.shapes import CLOSURE, RETURN
 from muniment.handoff.store import HANDOFFS, VIEW, Folder, append_durably
 from muniment.message import say
 from muniment.path import RelPath
@@ -155,7 +155,8 @@ class Worker:
         }
         contract = view.packet.contract
         if contract is not None:
-            given = {each.get("target"): dict(each) for each in closures}
+            fitting = [fit(say("closure receipt"), CLOSURE, each) for each in closures]
+            given = {each["target"]: each for each in fitting}
             recorded = {each["target"]: each for each in folder.all("recorded")}
             found: list[dict[str, Any]] = []
             for target in Target:

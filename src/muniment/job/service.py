@@ -153,6 +153,12 @@ class JobService:
             opened.registry = rules.moved(planned, Phase.AWAITING)
             return self.view(opened, False)
 
+    def awaiting(self, job: str) -> View:
+        """A job as the person is asked about it; `PhaseRefused` unless its plan awaits a yes."""
+        with self.opened(job) as opened:
+            require_phase(opened, "submitted", Phase.AWAITING)
+            return self.view(opened, False)
+
     def revise(self, job: str) -> View:
         """Take the plan back; a confirmation of it is void."""
         with self.opened(job) as opened:

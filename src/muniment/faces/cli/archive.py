@@ -173,7 +173,7 @@ def _status_answer(call: Call, file: str | None) -> bytes | None:
     if file is None:
         return None
     if file == "-":
-        return call.terminal.streams.stdin.buffer.read(_ANSWER_LIMIT + 1)
+        return call.terminal.streams.read_bytes(_ANSWER_LIMIT + 1)
     path = Path(file)
     with Root.open(real_folder(path.parent)) as root:
         return root.read(RelPath.parse(path.name), limit=_ANSWER_LIMIT)

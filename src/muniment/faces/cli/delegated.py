@@ -46,10 +46,10 @@ def take(call: Call, handoff: str) -> None:
 
 @command(
     rehearses=False,
-    examples=("muniment handoff record ho_… --target employee_worklog --text 'Read forty files …'",),
+    examples=("muniment handoff record ho_… --target employee_worklog --text 'Read 40 …'",),
 )
 @option("--target", type=Word(*(target.value for target in OWN)), required=True, about=say("Which target."))
-@option("--text", metavar="TEXT", about=say("The work, in words."))
+@option("--text", metavar="WORDS", about=say("The work, in words."))
 @option("--file", metavar="FILE", about=say("The work, in a file; - reads standard input."))
 @argument("handoff", about=say("A handoff (ho_…)."))
 def record(call: Call, handoff: str, target: str, text: str | None, file: str | None) -> None:
@@ -77,9 +77,9 @@ def record(call: Call, handoff: str, target: str, text: str | None, file: str | 
     examples=("muniment handoff return ho_… --conclusion 'All forty files are read.'",),
 )
 @option("--file", metavar="FILE", about=say("The whole return as JSON; - reads standard input."))
-@option("--conclusion", metavar="TEXT", about=say("What came of the work."))
-@option("--evidence", metavar="TEXT", multiple=True, about=say("What was observed, or a claim as JSON."))
-@option("--gap", metavar="TEXT", multiple=True, about=say("What is missing."))
+@option("--conclusion", metavar="WORDS", about=say("What came of the work."))
+@option("--evidence", metavar="WORDS", multiple=True, about=say("What was observed, or a claim as JSON."))
+@option("--gap", metavar="WORDS", multiple=True, about=say("What is missing."))
 @option("--artifact", metavar="PATH", multiple=True, about=say("A file or folder that was made."))
 @option("--closure", metavar="FILE", multiple=True, about=say("A closure receipt as JSON."))
 @argument("handoff", about=say("A handoff (ho_…)."))

@@ -33,7 +33,7 @@ from muniment.path import RelPath, printable
 def read_input(call: Call, file: str) -> bytes:
     """The bytes of a file that a person names, bounded; `-` reads standard input."""
     if file == "-":
-        return call.terminal.streams.stdin.buffer.read(DOCUMENT_MAX + 1)
+        return call.terminal.streams.read_bytes(DOCUMENT_MAX + 1)
     path = Path(file)
     with Root.open(real_folder(path.parent)) as root:
         return root.read(RelPath((path.name,)), limit=DOCUMENT_MAX)
@@ -91,10 +91,12 @@ def _packet_options(act: Any) -> Any:
     """What `new` and `lint` understand alike."""
     options = (
         option("--packet", metavar="FILE", about=say("The packet as JSON; - reads standard input.")),
-        option("--goal", metavar="TEXT", about=say("The one bounded result that is wanted.")),
-        option("--context", metavar="TEXT", multiple=True, about=say("What the work needs to know.")),
-        option("--accept", metavar="TEXT", multiple=True, about=say("What can be observed when it is done.")),
-        option("--pitfall", metavar="TEXT", multiple=True, about=say("A trap, besides the standing ones.")),
+        option("--goal", metavar="WORDS", about=say("The one bounded result that is wanted.")),
+        option("--context", metavar="WORDS", multiple=True, about=say("What the work needs to know.")),
+        option(
+            "--accept", metavar="WORDS", multiple=True, about=say("What can be observed when it is done.")
+        ),
+        option("--pitfall", metavar="WORDS", multiple=True, about=say("A trap, besides the standing ones.")),
         option("--mode", type=Word(*MODES), about=say("How the work runs.")),
         option("--continuity-required", is_flag=True, about=say("The work must outlive its parent.")),
         option(

@@ -26,7 +26,7 @@ _JOB = say("The job's id.")
 
 @command(rehearses=False, examples=("muniment job init rna-7 --objective 'align 48 samples'",))
 @argument("job", required=False, about=say("Its id, which also names its folder; none: a new one."))
-@option("--objective", metavar="TEXT", default="", about=say("What it is for."))
+@option("--objective", metavar="WORDS", default="", about=say("What it is for."))
 @option("--project", metavar="ID", default="", about=say("The project at the engine."))
 @option("--engine", type=Word("cwl", "wes", "fkit"), about=say("What runs it; none: the setting job.engine."))
 def init(call: Call, job: str | None, objective: str, project: str, engine: str | None) -> None:
@@ -49,7 +49,7 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
             "flow's default. The table is shown and, at a terminal, confirmed."
         ),
     ),
-    examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/hg38.fa",),
+    examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/h.fa",),
 )
 @argument("job", about=_JOB)
 @option("--flow", metavar="FLOW", required=True, about=say("A CWL file, or the id of the engine's flow."))
@@ -58,7 +58,7 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
 @option("--default", "forced", metavar="PORT", multiple=True, about=say("Use the flow's default here."))
 @option("--no-default", "denied", metavar="PORT", multiple=True, about=say("Never use the default here."))
 @option("--select", "wanted", metavar="RESULT", multiple=True, about=say("Want this result; none: all."))
-@option("--objective", metavar="TEXT", about=say("What it is for."))
+@option("--objective", metavar="WORDS", about=say("What it is for."))
 @option("--project", metavar="ID", about=say("The project at the engine."))
 def plan(
     call: Call,

@@ -70,10 +70,10 @@ def _report(call: Call, report: Report) -> None:
 
 @command(rehearses=False)
 @argument("job", about=_JOB)
-@option("--topic", metavar="TEXT", required=True, about=say("What it is about."))
-@option("--reason", metavar="TEXT", required=True, about=say("Why nothing can go on without it."))
+@option("--topic", metavar="WORDS", required=True, about=say("What it is about."))
+@option("--reason", metavar="WORDS", required=True, about=say("Why nothing can go on without it."))
 @option("--attempted", metavar="ID", multiple=True, about=say("A document that was tried."))
-@option("--missing", metavar="TEXT", multiple=True, about=say("What is missing."))
+@option("--missing", metavar="WORDS", multiple=True, about=say("What is missing."))
 def gap(
     call: Call, job: str, topic: str, reason: str, attempted: tuple[str, ...], missing: tuple[str, ...]
 ) -> None:
@@ -121,7 +121,7 @@ def import_job(call: Call, job: str, file: str, engine: str | None) -> None:
 
 @command(rehearses=False)
 @argument("job", about=_JOB)
-@option("--reason", metavar="TEXT", required=True, about=say("Who wrote it, and why it is right."))
+@option("--reason", metavar="WORDS", required=True, about=say("Who wrote it, and why it is right."))
 def adopt(call: Call, job: str, reason: str) -> None:
     """Accept a registry that somebody else wrote, with the reason on record."""
     show(call, call.house.jobs.adopt(job, reason))

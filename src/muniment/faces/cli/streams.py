@@ -30,6 +30,13 @@ class Streams:
         if isinstance(self.stderr, io.TextIOWrapper):
             self.stderr.reconfigure(errors="backslashreplace")
 
+    def read_bytes(self, limit: int) -> bytes:
+        """What is piped in, at most so many bytes, as it comes; nothing where there is no stream."""
+        buffer = getattr(self.stdin, "buffer", None)
+        if buffer is not None:
+            return bytes(buffer.read(limit))
+        return self.stdin.read(limit).encode("utf-8", "surrogateescape")[:limit]
+
     def out(self, text: str) -> None:
         """Write to standard output; `ReaderGone` when its reader has left."""
         try:

@@ -3,58 +3,111 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from muniment.archive.accept import source_errors
 from muniment.archive.errors import InvalidInput, InvalidSource
+from muniment.canonical import NotJson, canonical
 from muniment.disk.root import Root
-from muniment.faces.tools.shapes import Shape
+from muniment.faces.errors import InvalidArgument
+from muniment.faces.tools.shape import Shape
+from muniment.handoff.shapes import DOCUMENT_MAX
 from muniment.hosts.errors import WorkspaceMissing
 from muniment.message import Message, say
 from muniment.path import RelPath, printable
 
 _SHOWN = 80
+_CHARACTERS = 1 << 16
+_ITEMS = 10_000
 
 
-def read_arguments(shape: Shape, arguments: Mapping[str, object]) -> dict[str, str]:
-    """The arguments of a call, each a text that its tool takes; anything else is `InvalidInput`.
+class _Misfit(ValueError):
+    """An argument that does not fit: which, and why."""
 
-    What was sent is named and never repeated: a value may be long, or hostile.
+    def __init__(self, where: str, why: Message) -> None:
+        self.where = where
+        self.why = why
+        super().__init__(where, why)
 
-    >>> from muniment.faces.tools.shapes import ARCHIVE
+
+def read_arguments(shape: Shape, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments of a call, each as its tool takes it; anything else is `InvalidArgument`, and
+    `InvalidInput` where the archive has its own code for it.
+
+    What was sent is named and never repeated: a value may be long, or hostile.  A document that a
+    room has a shape for is only held to be whole here; the room judges it.
+
+    >>> from muniment.faces.tools.archive_shapes import ARCHIVE
     >>> read_arguments(ARCHIVE, {"kind": "file", "sourcePath": "a.md"})
     {'kind': 'file', 'sourcePath': 'a.md'}
     """
     known = shape.takes["properties"]
-    for name in arguments:
-        if name not in known:
-            raise InvalidInput(
-                where=_short(name), why=say("{tool} takes no argument of this name", tool=shape.name)
-            )
-    for name in shape.required:
-        if name not in arguments:
-            raise InvalidInput(where=name, why=say("{tool} needs this argument", tool=shape.name))
-    return {name: _value(name, value, known[name]) for name, value in arguments.items()}
+    try:
+        for name in arguments:
+            if name not in known:
+                raise _Misfit(_short(name), say("{tool} takes no argument of this name", tool=shape.name))
+        for name in shape.required:
+            if name not in arguments:
+                raise _Misfit(name, say("{tool} needs this argument", tool=shape.name))
+        return {name: _value(name, value, known[name]) for name, value in arguments.items()}
+    except _Misfit as misfit:
+        refusal = InvalidInput if shape.room == "archive" else InvalidArgument
+        raise refusal(where=misfit.where, why=misfit.why) from misfit
 
 
-def _value(name: str, value: object, schema: Mapping[str, object]) -> str:
+def _value(where: str, value: object, schema: Mapping[str, Any]) -> object:
+    kind = schema.get("type")
+    if kind == "string" or "enum" in schema:
+        return _text(where, value, schema)
+    if kind == "boolean":
+        if not isinstance(value, bool):
+            raise _Misfit(where, say("true or false was expected"))
+        return value
+    if kind == "array":
+        if not isinstance(value, list):
+            raise _Misfit(where, say("a list was expected"))
+        if len(value) > _ITEMS:
+            raise _Misfit(where, say("a list of at most {most} was expected", most=_ITEMS))
+        return [_value(f"{where}[{at}]", each, schema["items"]) for at, each in enumerate(value)]
+    if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        member = schema["additionalProperties"]
+        if not isinstance(value, Mapping):
+            raise _Misfit(where, say("an object was expected"))
+        return {
+            _text(where, name, {}): _value(f"{where}.{_short(name)}", each, member)
+            for name, each in value.items()
+        }
+    return _document(where, value)
+
+
+def _text(where: str, value: object, schema: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(where=name, why=say("a text was expected"))
+        raise _Misfit(where, say("a text was expected"))
     words = schema.get("enum")
-    if isinstance(words, Sequence) and value not in words:
-        raise InvalidInput(
-            where=name, why=say("one of {words} was expected", words=", ".join(map(str, words)))
-        )
-    least, most = schema.get("minLength", 0), schema.get("maxLength", 1 << 16)
-    assert isinstance(least, int) and isinstance(most, int)
+    if words is not None and value not in words:
+        raise _Misfit(where, say("one of {words} was expected", words=", ".join(words)))
+    least, most = schema.get("minLength", 0), schema.get("maxLength", _CHARACTERS)
     if not least <= len(value) <= most:
-        raise InvalidInput(
-            where=name,
-            why=say("a text of {least} to {most} characters was expected", least=least, most=most),
-        )
+        why = say("a text of {least} to {most} characters was expected", least=least, most=most)
+        raise _Misfit(where, why)
     if any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise InvalidInput(where=name, why=say("it is no whole Unicode text"))
+        raise _Misfit(where, say("it is no whole Unicode text"))
+    if re.search(schema.get("pattern", ""), value) is None:
+        raise _Misfit(where, say("it does not have the form that was expected"))
+    return value
+
+
+def _document(where: str, value: Any) -> Any:
+    """A document that a room reads by a shape of its own: bounded, and with canonical bytes."""
+    try:
+        size = len(canonical(value))
+    except NotJson as error:
+        raise _Misfit(where, say("it can not be kept exactly: {finding}", finding=error)) from error
+    if size > DOCUMENT_MAX:
+        raise _Misfit(where, say("{size} bytes; {most} is the most", size=size, most=DOCUMENT_MAX))
     return value
 
 

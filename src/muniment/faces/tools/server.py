@@ -1,7 +1,8 @@
 """Faces, tools: the MCP server, on the official SDK; the only module that imports it.
 
 Both eras of the protocol are served.  In the newer one a server asks nothing by itself: what it
-needs of the client, its roots, it names in an interim result, and the client calls again.
+needs of the client, its roots or the person's yes, it names in an interim result, and the client
+calls again.
 """
 
 from __future__ import annotations
@@ -20,21 +21,20 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from muniment import __version__
+from muniment.canonical import NotJson, canonical
+from muniment.digest import Digest, sha256
 from muniment.errors import Interrupted, MunimentError
-from muniment.faces.errors import named
+from muniment.faces.errors import PersonNotAsked, named
 from muniment.faces.house import House
-from muniment.faces.tools.archive import TOOLS as ARCHIVE_TOOLS
-from muniment.faces.tools.archive import Answer, Tool, refusal
 from muniment.faces.tools.arguments import folder_of
-from muniment.faces.tools.backup import TOOLS as BACKUP_TOOLS
-from muniment.faces.tools.shapes import Shape
+from muniment.faces.tools.questions import Questions
+from muniment.faces.tools.shape import Shape
+from muniment.faces.tools.table import TOOLS
+from muniment.faces.tools.tool import Answer, Client, Question, Reply, Tool
 from muniment.hosts.errors import WorkspaceMissing
 from muniment.message import say
 
 Context = ServerRequestContext[Any, Any]
-
-TOOLS = {**ARCHIVE_TOOLS, **BACKUP_TOOLS}
-"""Every tool of every room by its name."""
 
 ForClient = Callable[[str | None], House]
 """Builds the house of one call; gets the folder that the client says it works in."""
@@ -43,6 +43,7 @@ _GONE = (CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 """How it shows in a thread that the client waits no longer."""
 
 _ROOTS = "roots"
+_YES = "yes"
 _ROOTS_WAIT_S = 30.0
 _AT_ONCE = 4
 """Acts that run beside each other; more wait."""
@@ -53,13 +54,19 @@ _TOLD_EVERY = 8 << 20
 INSTRUCTIONS = (
     "Muniment keeps deliverables. A task that writes files ends by archiving all of them with the tool "
     "archive; several files go as one folder made inside the workspace. An archived file is addressed only "
-    "by archive_root and subpath of its card."
+    "by archive_root and subpath of its card.\n"
+    "Delegated work counts when handoff_check has read it back; without the host's own receipt, given to "
+    "handoff_send, nothing was dispatched. A workflow runs as a job: job_plan, the person's yes through "
+    "job_confirm, then job_submit; what the documents do not say is job_gap, never a guess.\n"
+    "A result that begins with “Archive blocked”, “Handoff blocked” or “Job blocked” means: stop, quote it, "
+    "wait."
 )
 
 
 def build_server(for_client: ForClient) -> Server[Any]:
     """The server with its tools; it touches nothing before a tool is called."""
     limiter = anyio.CapacityLimiter(_AT_ONCE)
+    questions = Questions()
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_listed(tool.shape) for tool in TOOLS.values()])
@@ -75,12 +82,22 @@ def build_server(for_client: ForClient) -> Server[Any]:
             if isinstance(roots, types.InputRequiredResult):
                 return roots
             root = folder_of(str(roots[0].uri)) if roots else None
+            call, can_ask = _call_digest(params, root), _can_ask(ctx)
+            reply = _reply(questions, params, call)
+            teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
+            while True:
+                client = Client(teller, can_ask, reply)
+                work = partial(_work, partial(for_client, root), tool, params, client)
+                # Not abandoned when the client cancels: the act ends first, done or not begun.
+                found = await to_thread.run_sync(work, limiter=limiter)
+                if isinstance(found, Answer):
+                    return _result(found)
+                if not ctx.session.can_send_request:
+                    return _asking(ctx, found, questions.put(call, found.shown))
+                # No act is held while the person reads: it runs again with the answer.
+                reply = Reply(found.shown, await _ask(ctx, found))
         except MunimentError as error:
-            return _result(refusal(error))
-        teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
-        work = partial(_work, partial(for_client, root), tool, params, teller)
-        # Not abandoned when the client cancels: the act ends first, done or not begun.
-        return _result(await to_thread.run_sync(work, limiter=limiter))
+            return _result(tool.refusal(error))
 
     return Server(
         "muniment",
@@ -115,7 +132,7 @@ def _listed(shape: Shape) -> types.Tool:
             read_only_hint=shape.reads_only,
             destructive_hint=shape.destructive,
             idempotent_hint=shape.idempotent,
-            open_world_hint=False,
+            open_world_hint=shape.reaches_out,
         ),
     )
 
@@ -145,9 +162,69 @@ async def _roots(
     return given.roots
 
 
+def _can_ask(ctx: Context) -> bool:
+    """Whether the client puts forms before a person; one that names no kind means forms."""
+    able = ctx.session.client_capabilities
+    found = able.elicitation if able is not None else None
+    return found is not None and (found.form is not None or found.url is None)
+
+
+def _call_digest(params: types.CallToolRequestParams, root: str | None) -> Digest:
+    """What a question belongs to: this tool with these arguments in this folder."""
+    try:
+        return sha256(canonical([params.name, dict(params.arguments or {}), root]))
+    except NotJson:  # such arguments are refused, and nothing is asked
+        return sha256(b"")
+
+
+def _elicitation(question: Question) -> types.ElicitRequest:
+    form = {
+        "type": "object",
+        "properties": {"yes": {"type": "boolean", "title": "Yes, exactly this", "default": False}},
+        "required": ["yes"],
+    }
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=question.text, requested_schema=form)
+    )
+
+
+def _said_yes(result: types.ElicitResult) -> bool:
+    """Only an accepted form in which yes is true is a yes."""
+    return result.action == "accept" and (result.content or {}).get("yes") is True
+
+
+def _asking(ctx: Context, question: Question, token: str) -> types.InputRequiredResult:
+    """The question in an interim result, with the roots: the client brings only its last answers."""
+    requests: dict[str, types.InputRequest] = {_YES: _elicitation(question)}
+    able = ctx.session.client_capabilities
+    if able is not None and able.roots is not None:
+        requests[_ROOTS] = types.ListRootsRequest()
+    return types.InputRequiredResult(input_requests=requests, request_state=token)
+
+
+def _reply(questions: Questions, params: types.CallToolRequestParams, call: Digest) -> Reply | None:
+    """The answer that this call brings to a question that went out; any other one counts for nothing."""
+    given = (params.input_responses or {}).get(_YES)
+    if given is None:
+        return None
+    if not isinstance(given, types.ElicitResult):
+        raise PersonNotAsked(why=say("the client answered something else"))
+    shown = questions.take(params.request_state, call)
+    return Reply(shown, _said_yes(given)) if shown is not None else None
+
+
+async def _ask(ctx: Context, question: Question) -> bool:
+    """Ask at once, in the older era; a person may take any time."""
+    try:
+        answer = await ctx.session.send_request(_elicitation(question), types.ElicitResult)
+    except (MCPError, ValueError) as error:
+        raise PersonNotAsked(why=say("{finding}", finding=error)) from error
+    return _said_yes(answer)
+
+
 def _work(
-    build: Callable[[], House], tool: Tool, params: types.CallToolRequestParams, teller: _Teller
-) -> Answer:
+    build: Callable[[], House], tool: Tool, params: types.CallToolRequestParams, client: Client
+) -> Answer | Question:
     """One act, in a thread of its own."""
     house: House | None = None
     try:
@@ -158,9 +235,9 @@ def _work(
             meta_key=meta.get("sessionKey"),
             host_session_id=session_id if isinstance(session_id, str) else None,
         )
-        return tool.answer(house, params.arguments or {}, teller)
+        return tool.answer(house, params.arguments or {}, client)
     except Exception as error:  # noqa: BLE001 - the last door: whatever it is becomes one refusal
-        return refusal(named(error))
+        return tool.refusal(named(error))
     finally:
         if house is not None:
             house.close()
