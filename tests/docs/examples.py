@@ -49,10 +49,10 @@ def examples(page: str) -> list[Example]:
 def run(commands: list[str], home: Path) -> list[str]:
     """What each command prints on both streams, all in one shell, as a person would type them.
 
-    The shell starts in a home folder with `work/quarterly/` in it, that holds `report.md` and an
+    The shell starts in a home folder with `papers/quarterly/` in it, that holds `report.md` and an
     empty `empty.md`.
     """
-    work = home / "work" / "quarterly"
+    work = home / "papers" / "quarterly"
     work.mkdir(parents=True)
     (work / "report.md").write_text(REPORT, "utf-8")
     (work / "empty.md").touch()
