@@ -160,7 +160,7 @@ class House:
 
         known = declared()
         layers = [environment_layer(known, self._environment)]
-        layers.append(read_layer(self.root, FOLDER / "config.toml", known))
+        layers.append(read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True))
         # People keep this file elsewhere and link to it; what they link to is what they mean.
         user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
         if user.parent.is_dir():
@@ -205,9 +205,10 @@ class House:
         from muniment.hosts.chain import resolve_session, told_by_command
         from muniment.hosts.launch import launch
         from muniment.hosts.openclaw.cron import mirror_id
+        from muniment.hosts.settings import SESSION_COMMAND
 
         told, session_id = self._spoken()
-        command = self._session_command()
+        command = self.settings().get(SESSION_COMMAND)
         return resolve_session(
             told,
             command=(lambda: told_by_command(command, launch)) if command else None,
@@ -246,21 +247,6 @@ class House:
         from muniment.hosts.openclaw.layout import is_openclaw
 
         return is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
-
-    def _session_command(self) -> tuple[str, ...]:
-        """The configured command; one in the workspace's own file is refused, since whoever wrote
-        the workspace would have it run."""
-        from muniment.hosts.settings import SESSION_COMMAND
-        from muniment.record.state import FOLDER
-
-        found = self.settings().find(SESSION_COMMAND)
-        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
-            raise BadSetting(
-                name=SESSION_COMMAND.name,
-                where=found.origin,
-                why=say("a workspace may not name commands to run"),
-            )
-        return SESSION_COMMAND.read(found.value)
 
     def card_root(self) -> str:
         """What cards with an absolute path show before the archive id."""

@@ -33,6 +33,10 @@ NONCES: Setting[str] = Setting(
     "handoff.nonces", "", text, "Where nonces are kept; empty means the user's own data folder."
 )
 COMMANDS: Setting[Mapping[str, Sequence[str]]] = Setting(
-    "handoff.commands", {}, commands, "Commands that a contract may name to verify work, by name."
+    "handoff.commands",
+    {},
+    commands,
+    "Commands that a contract may name to verify work, by name.",
+    personal=True,
 )
 SETTINGS = (AREA, NONCES, COMMANDS)

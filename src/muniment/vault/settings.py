@@ -20,6 +20,7 @@ VAULT_URL: Setting[str] = Setting(
     _address,
     "Where snapshots are kept, as file:///…; empty: in your own data folder.",
     aliases=("MUNIMENT_VAULT",),
+    personal=True,
 )
 
 SNAPSHOTS: Setting[int] = Setting(
