@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from muniment.path import RelPath
     from muniment.record.event import Context
     from muniment.record.state import Workspace
+    from muniment.record.subject import Subject
     from muniment.settings import Setting
+    from muniment.vault.place import Whereabouts
     from muniment.vault.store import VaultStore
 
 
@@ -151,6 +153,10 @@ class House:
 
     def settings(self) -> Settings:
         """All declared settings over environment, the workspace's file and the user's file."""
+        return self._settings
+
+    @cached_property
+    def _settings(self) -> Settings:
         from platformdirs import user_config_dir
 
         from muniment.disk.root import Root
@@ -289,12 +295,13 @@ class House:
         """The vault, opened; made when it is missing."""
         from muniment.clock import system_clock
         from muniment.disk.platform import require_supported
+        from muniment.vault.collect import tidy
         from muniment.vault.open import open_directory
         from muniment.vault.settings import limits_of
 
         require_supported()
         limits = limits_of(self.settings())
-        return open_directory(self.vault_folder, clock=system_clock, limits=limits)
+        return open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -328,15 +335,63 @@ class House:
     def overview(self) -> Overview:
         """What `muniment status` shows."""
         from muniment.desk.status import overview
+        from muniment.record.state import is_initialised
 
+        begun = is_initialised(self.root)
         return overview(
             self.found,
-            self.root,
-            lambda: self.workspace,
+            (lambda: self.workspace) if begun else None,
+            self.subjects(),
+            self.whereabouts,
             host="openclaw" if self._openclaw else "generic",
             session=self.current_session(),
-            since_ns=self.working_session.started_ns(),
         )
+
+    def subjects(self) -> list[Subject]:
+        """The rooms as the desk knows them, as far as there is anything of them: one that was never
+        used is not even imported, and nothing is made."""
+        from muniment.archive.subject import ArchiveSubject
+        from muniment.backup.subject import BackupSubject
+        from muniment.disk.root import Root
+        from muniment.job.settings import ROOT
+        from muniment.record.state import FOLDER, is_initialised
+
+        begun = is_initialised(self.root)
+        ledger = self.workspace.ledger if begun else None
+        found: list[Subject] = [ArchiveSubject(self.loose, ledger), BackupSubject(self._places, ledger)]
+        if begun and self.root.exists(FOLDER / "handoff"):
+            from muniment.handoff.subject import HandoffSubject
+
+            found.append(HandoffSubject(self.handoffs()))
+        place = self.settings().get(ROOT)
+        if ledger is not None and os.path.isdir(place) and (jobs := ledger.subjects("job:")):
+            from muniment.job.store import JobStore
+            from muniment.job.subject import JobSubject
+
+            workspace = self.workspace
+            store = JobStore(Root.open(place), clock=workspace.clock, entropy=workspace.entropy)
+            found.append(JobSubject(store, ledger, jobs))
+        return found
+
+    @cached_property
+    def whereabouts(self) -> Whereabouts:
+        """Where the vault lies, found without opening or making it."""
+        from muniment.vault.place import whereabouts
+        from muniment.vault.settings import VAULT_URL
+
+        places = self._places
+        saved = [places.workspace, *([places.data] if places.data else [])]
+        return whereabouts(self.settings().get(VAULT_URL), saved)
+
+    @property
+    def existing_vault(self) -> VaultStore | None:
+        """The vault if there is one; none is made."""
+        from muniment.vault.mark import MARK
+
+        folder = self.whereabouts.folder
+        if folder is not None and not os.path.lexists(folder / MARK.name):
+            return None
+        return self.vault
 
     @cached_property
     def backups(self) -> Backups:
@@ -354,8 +409,9 @@ class House:
             refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
             most=limits_of(self.settings()).size,
         )
-        return Backups(self.workspace, self._places(), lambda: self.vault, options)
+        return Backups(self.workspace, self._places, lambda: self.vault, options)
 
+    @cached_property
     def _places(self) -> Places:
         """The layout that is saved: the one set, else the one of the host that is recognised."""
         from muniment.backup.settings import LAYOUT

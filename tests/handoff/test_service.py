@@ -23,6 +23,7 @@ from muniment.handoff.worker import Worker
 from muniment.path import RelPath
 from muniment.record.event import Context, Draft
 from muniment.record.ledger import Ledger
+from muniment.record.subject import Unfinished
 from muniment.record.verify import verify
 
 
@@ -427,7 +428,10 @@ def test_the_desk_finds_and_shows(place: Place) -> None:
     handoff = send(handoffs)
     subject = HandoffSubject(handoffs)
     assert [each.handoff_id for each in subject.find("PARSER")] == [handoff]
-    assert [each.state for each in subject.unfinished()] == ["dispatched"]
+    step = f"muniment handoff show {handoff}"
+    assert subject.unfinished() == [Unfinished(handoff, "dispatched", step)]
+    newest = subject.newest()
+    assert newest is not None and newest.reference == handoff
     work(handoffs, handoff)
     assert subject.verify(handoff).complete
     assert subject.unfinished() == []

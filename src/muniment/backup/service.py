@@ -27,8 +27,9 @@ from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
+from muniment.backup.subject import CREATED, CREATING, DELETED
 from muniment.backup.survey import Surveyed, excludes_of, survey
-from muniment.backup.taking import CREATED, CREATING, Progress, Taking, no_progress, require_given
+from muniment.backup.taking import Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
 from muniment.bundle.vault import Listing, Snapshot, Vault
 from muniment.canonical import Json, canonical
@@ -41,8 +42,6 @@ from muniment.message import say
 from muniment.path import RelPath, printable
 from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
-
-DELETED = "backup.deleted"
 
 _RULES_LIMIT = 4 << 20
 

@@ -13,6 +13,7 @@ from muniment.backup.cache import Cache
 from muniment.backup.content import Content
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
+from muniment.backup.subject import CREATED, CREATING
 from muniment.backup.survey import excludes_of, sections_of
 from muniment.backup.upload import Upload
 from muniment.bundle.manifest import Heading
@@ -27,11 +28,6 @@ from muniment.record.errors import NotConfirmed
 from muniment.record.event import Draft
 from muniment.record.state import Workspace
 from muniment.record.witness import Witness, bear_witness
-
-CREATING = "backup.creating"
-"""What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
-
-CREATED = "backup.created"
 
 Progress = Callable[[int, int, str], object]
 """Is told bytes and files since the last call, and the path that is at work."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
+    from muniment.record.subject import Subject
+    from muniment.vault.place import Whereabouts
     from muniment.vault.store import VaultStore
 
 Note = Callable[[Message], None]
@@ -103,6 +105,17 @@ class House(Protocol):
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    def subjects(self) -> list[Subject]:
+        """The rooms as the desk knows them, as far as there is anything of them."""
+
+    @property
+    def whereabouts(self) -> Whereabouts:
+        """Where the vault lies, found without opening or making it."""
+
+    @property
+    def existing_vault(self) -> VaultStore | None:
+        """The vault if there is one; none is made."""
 
     @property
     def backups(self) -> Backups:

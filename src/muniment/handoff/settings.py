@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from muniment.handoff.lint import DEFAULT_AREA
 from muniment.message import say
 from muniment.settings import Setting, text
+
+DEFAULT_AREA: Final = "agents/{recipient}"
 
 
 def commands(value: object) -> Mapping[str, Sequence[str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from muniment.bundle.vault import Limits
+from typing import TYPE_CHECKING
+
 from muniment.settings import Setting, Settings, integer, text
 from muniment.vault.place import folder_of
+
+if TYPE_CHECKING:
+    from muniment.bundle.vault import Limits
 
 
 def _address(value: object) -> str:
@@ -42,4 +46,6 @@ SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES)
 
 def limits_of(settings: Settings) -> Limits:
     """The limits that are set."""
+    from muniment.bundle.vault import Limits  # not wanted by whoever only reads settings
+
     return Limits(snapshots=settings.get(SNAPSHOTS) or None, size=settings.get(SNAPSHOT_BYTES) or None)
