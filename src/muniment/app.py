@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.faces.cli.main import run
 from muniment.faces.house import Note
 from muniment.message import say
+from muniment.path import printable
 from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
@@ -409,7 +410,25 @@ class House:
             refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
             most=limits_of(self.settings()).size,
         )
+        self._tell_of_claude()
         return Backups(self.workspace, self._places, lambda: self.vault, options)
+
+    def _tell_of_claude(self) -> None:
+        """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;
+        whoever works in Claude Code and has not decided is told."""
+        from muniment.backup.settings import LAYOUT
+        from muniment.hosts.claude import places as claude
+
+        undecided = self.settings().get(LAYOUT) == "auto" and self._places.name == "generic"
+        folder = claude.found(Path(self.root.path), self._environment).data
+        if undecided and claude.starts(self._environment) and folder is not None and folder.is_dir():
+            self._note(
+                say(
+                    "What Claude Code keeps in {folder} is not saved, for it is of every project. With "
+                    "backup.layout = claude it is; generic leaves it out and says no more.",
+                    folder=printable(str(folder)),
+                )
+            )
 
     @cached_property
     def _places(self) -> Places:
@@ -424,7 +443,7 @@ class House:
         workspace = Path(self.root.path)
         layout = self.settings().get(LAYOUT)
         if layout == "auto":
-            if starchild.recognises(workspace):
+            if starchild.recognises(workspace, self._environment):
                 layout = "starchild"
             else:
                 layout = "openclaw" if self._openclaw else "generic"
@@ -433,7 +452,7 @@ class House:
         if layout == "openclaw":
             return openclaw.places(workspace, state_folder(self._environment))
         if layout == "claude":
-            return claude.places(workspace, Path.home())
+            return claude.found(workspace, self._environment)
         return generic.places(workspace)
 
     @cached_property
