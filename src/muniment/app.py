@@ -344,9 +344,21 @@ class House:
             (lambda: self.workspace) if begun else None,
             self.subjects(),
             self.whereabouts,
-            host="openclaw" if self._openclaw else "generic",
+            host=self._host,
             session=self.current_session(),
         )
+
+    @cached_property
+    def _host(self) -> str:
+        """Whose workspace it is, else who started this process."""
+        from muniment.hosts.claude import places as claude
+        from muniment.hosts.starchild import places as starchild
+
+        if starchild.recognises(Path(self.root.path), self._environment):
+            return "starchild"
+        if self._openclaw:
+            return "openclaw"
+        return "claude" if claude.starts(self._environment) else "generic"
 
     def subjects(self) -> list[Subject]:
         """The rooms as the desk knows them, as far as there is anything of them: one that was never
@@ -419,9 +431,9 @@ class House:
         from muniment.backup.settings import LAYOUT
         from muniment.hosts.claude import places as claude
 
-        undecided = self.settings().get(LAYOUT) == "auto" and self._places.name == "generic"
+        undecided = self.settings().get(LAYOUT) == "auto" and self._host == "claude"
         folder = claude.found(Path(self.root.path), self._environment).data
-        if undecided and claude.starts(self._environment) and folder is not None and folder.is_dir():
+        if undecided and folder is not None and folder.is_dir():
             self._note(
                 say(
                     "What Claude Code keeps in {folder} is not saved, for it is of every project. With "
@@ -443,10 +455,8 @@ class House:
         workspace = Path(self.root.path)
         layout = self.settings().get(LAYOUT)
         if layout == "auto":
-            if starchild.recognises(workspace, self._environment):
-                layout = "starchild"
-            else:
-                layout = "openclaw" if self._openclaw else "generic"
+            # Claude Code's folder is of every project; it has to be asked for.
+            layout = self._host if self._host != "claude" else "generic"
         if layout == "starchild":
             return starchild.found(workspace, self._environment)
         if layout == "openclaw":

@@ -161,6 +161,21 @@ def test_a_missing_workspace(outside: AtWork) -> None:
     ]
 
 
+def test_the_host(outside: AtWork) -> None:
+    inside = str(outside.folder)
+    data = outside.folder / "data"
+    workspace = data / "workspace"
+    workspace.mkdir(parents=True)
+    hosts = {
+        "generic": {},
+        "openclaw": {"OPENCLAW_WORKSPACE_DIR": inside},
+        "claude": {"CLAUDECODE": "1"},
+        "starchild": {"DATA_DIR": str(data), "WORKSPACE_DIR": str(workspace)},
+    }
+    for host, environment in hosts.items():
+        assert told(outside.call(environment=environment).out)["host"] == host
+
+
 # What is open in the rooms
 
 

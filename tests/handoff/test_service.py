@@ -430,6 +430,12 @@ def test_the_desk_finds_and_shows(place: Place) -> None:
     assert [each.handoff_id for each in subject.find("PARSER")] == [handoff]
     step = f"muniment handoff show {handoff}"
     assert subject.unfinished() == [Unfinished(handoff, "dispatched", step)]
+    folder = Path(handoffs.workspace.root.path) / ".muniment" / "handoff" / handoff
+    packet = (folder / "packet.json").read_bytes()
+    (folder / "packet.json").write_bytes(b"{")
+    (odd,) = subject.unfinished()
+    assert odd.fault is not None and odd.state.isupper(), "named, and no reason not to see the others"
+    (folder / "packet.json").write_bytes(packet)
     newest = subject.newest()
     assert newest is not None and newest.reference == handoff
     work(handoffs, handoff)

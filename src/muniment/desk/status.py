@@ -49,8 +49,13 @@ class Overview:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the newest snapshot is kept by another vault than the one that is set."""
-        return self.snapshot is not None and self.snapshot.kept_in != self.vault.identity
+        """Whether the newest snapshot is kept by another vault than the one that is set.
+
+        Of one that is not a folder of this machine nobody knows without asking it.
+        """
+        if self.snapshot is None or self.vault.folder is None:
+            return False
+        return self.snapshot.kept_in != self.vault.identity
 
     def to_json(self) -> dict[str, Json]:
         """The facts for programs."""
