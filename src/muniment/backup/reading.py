@@ -50,7 +50,8 @@ class Reading:
     index: Index
     fetched: int = field(default=0)
 
-    def _raw(self, row: Row) -> bytes:
+    def raw(self, row: Row) -> bytes:
+        """The raw bytes of one row, checked."""
         piece = self.vault.fetch(row)
         self.fetched += len(piece)
         return inflate(piece, row)
@@ -59,7 +60,7 @@ class Reading:
     def contents(self) -> Contents:
         """The manifest, read from its own extents alone."""
         name = wire(MANIFEST)
-        members = Members(self._raw(row) for row in self.index if row.path == name)
+        members = Members(self.raw(row) for row in self.index if row.path == name)
         for member in members:
             if member.path == MANIFEST:
                 files: dict[str, Packed] = {}
@@ -102,7 +103,7 @@ class Reading:
         packed = self.contents.files.get(wanted)
         if packed is None:
             raise NoSuchEntry(where=printable(path))
-        members = Members(self._raw(row) for row in self._around(wire(wanted)))
+        members = Members(self.raw(row) for row in self._around(wire(wanted)))
         state = hashlib.sha256()
         for member in members:
             if member.path != wanted:
