@@ -17,6 +17,7 @@ from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -369,6 +370,15 @@ class House:
             most=limits_of(self.settings()).size,
         )
         return Backups(self.workspace, self._places(), lambda: self.vault, options)
+
+    @cached_property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
+        from muniment.backup.restore import Restores
+        from muniment.record.consent import RELAYED
+
+        relayed = self.settings().get(RELAYED)
+        return Restores(self.workspace, self._places(), self.backups.reading, relayed)
 
     def _places(self) -> Places:
         """The layout that is saved: the one set, else the one of the host that is recognised."""

@@ -256,6 +256,12 @@ BACKUP = Group(
         "find": Entry("muniment.faces.cli.backup_looking:find", say("Find a file in all snapshots.")),
         "diff": Entry("muniment.faces.cli.backup_looking:diff", say("Show how two snapshots differ.")),
         "fetch": Entry("muniment.faces.cli.backup_looking:fetch", say("Copy a snapshot out as a tar.gz.")),
+        "verify": Entry("muniment.faces.cli.restore:verify", say("Read a whole snapshot back.")),
+        "restore": Entry("muniment.faces.cli.restore:restore", say("Bring back what a snapshot keeps.")),
+        "undo": Entry("muniment.faces.cli.restore:undo", say("Take a restore back.")),
+        "section-done": Entry(
+            "muniment.faces.cli.restore:section_done", say("Note that the host restored a section.")
+        ),
         "delete": Entry("muniment.faces.cli.backup_looking:delete", say("Delete one snapshot for good.")),
         "rules": Entry("muniment.faces.cli.backup_rules:RULES", say("Decide what is saved, once.")),
     },
