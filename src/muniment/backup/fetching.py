@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from muniment.bundle.verify import unfold
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.digest import Digest, sha256
 from muniment.disk.copy import discard
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.root import Root
 from muniment.disk.tree import measure
 from muniment.disk.write import write_verified
@@ -115,6 +116,8 @@ class Fetching:
         root = self._workspace.root
         self._require_no_link()
         root.make_folders(self._extraction, 0o700)
+        with suppress(AlreadyThere):
+            write_verified(root, self._extraction / ".gitignore", b"*\n", mode=0o600)
         rows: list[Stored] = []
         members: list[Member] = []
         token = f"fetch-{backup_id}"

@@ -28,11 +28,13 @@ from muniment.disk.errors import (
     Overtaken,
     ReadbackFailed,
     SourceChanged,
+    SpecialFile,
+    WrongKind,
     named,
 )
 from muniment.disk.root import Root, open_regular
 from muniment.disk.tree import measure
-from muniment.disk.write import CHUNK, FORGET_BEYOND, scratch_name, write_all
+from muniment.disk.write import CHUNK, FORGET_BEYOND, scratch_name, write_sparse
 from muniment.errors import MunimentError
 from muniment.evidence import Kind
 from muniment.message import say
@@ -129,7 +131,10 @@ class Placing:
                 os.utime(scratch, ns=times, dir_fd=fd, follow_symlinks=False)
                 self._own_link(fd, name, scratch)
                 return
-            source = fetched.folder.open_file(fetched.rel(step.source))
+            try:
+                source = fetched.folder.open_file(fetched.rel(step.source))
+            except (NotThere, WrongKind, OutsideRoot, SpecialFile) as error:
+                raise FetchedDiffers(where=printable(step.source), why=say("it is missing")) from error
             try:
                 with named(step.rel):
                     self._write(fd, name, scratch, source, step, after)
@@ -141,13 +146,14 @@ class Placing:
         try:
             state, size = hashlib.sha256(), 0
             while chunk := os.read(source, CHUNK):
-                write_all(target, chunk)
+                write_sparse(target, chunk)
                 state.update(chunk)
                 size += len(chunk)
             if (size, state.hexdigest()) != (after.size, after.sha256):
                 raise FetchedDiffers(
                     where=printable(step.source), why=say("its bytes are not those of the snapshot")
                 )
+            os.ftruncate(target, size)  # it may end in a hole
             _own(target, _owner(fd, name))
             os.fchmod(target, step.mode)
             os.utime(target, ns=(step.mtime_ns, step.mtime_ns))

@@ -323,6 +323,8 @@ class Restores:
         if place is not None and not one.skipped:
             self.fetching.drop(place)
         log.end(half)
+        if not one.steps:
+            remove_tree(self.workspace.root, self.sets.place(one.restore))
         self.prune()
 
     # A restore that is half done

@@ -21,13 +21,11 @@ from muniment.disk import platform
 from muniment.disk.copy import discard
 from muniment.disk.errors import AlreadyThere, named
 from muniment.disk.root import Root
-from muniment.disk.write import scratch_name, write_all
+from muniment.disk.write import HOLE, scratch_name, write_all, write_sparse
 from muniment.evidence import Kind
 from muniment.path import RelPath, printable
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-HOLE = 64 << 10
-_ZEROS = bytes(HOLE)
 
 
 Seen = Callable[[Member], object]
@@ -161,17 +159,7 @@ class _Writer:
             nonlocal place
             if data:
                 place += len(data)
-                if len(data) >= 4096 and data == _ZEROS[: len(data)]:
-                    os.lseek(fd, len(data), os.SEEK_CUR)
-                elif len(data) > HOLE:
-                    for start in range(0, len(data), HOLE):
-                        part = data[start : start + HOLE]
-                        if part == _ZEROS[: len(part)]:
-                            os.lseek(fd, len(part), os.SEEK_CUR)
-                        else:
-                            write_all(fd, part)
-                else:
-                    write_all(fd, data)
+                write_sparse(fd, data)
                 return
             if os.fstat(fd).st_size != place:
                 os.ftruncate(fd, place)  # it ends in a hole
