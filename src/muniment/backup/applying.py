@@ -230,10 +230,14 @@ class Applying:
 
     def _undo_group(self, main: str, members: Sequence[Numbered]) -> int:
         """A database back, with its logs: only while nobody holds it and nothing was written since."""
-        own = {one.step.rel for one in members if one.step.after is not None}
         for one in members:
             self._settle_quietly(one)
-        require_free(self._root, main, own, clear=True)
+        faces = {one.step.rel: self._placing.face(one.step.rel) for one in members}
+        own = {one.step.rel for one in members if one.step.after is not None}
+        # Of an undoing that was ended: what is back already is no stranger.
+        back = {one.step.rel for one in members if faces[one.step.rel] == one.step.before}
+        if len(back) < len(members):
+            require_free(self._root, main, own | back, clear=True)
         count = 0
         for one in sorted(members, key=lambda one: one.step.rel != main):
             count += self._placing.take_back(one)

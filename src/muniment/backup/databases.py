@@ -29,7 +29,7 @@ def require_free(root: Root, rel: str, known: AbstractSet[str], *, clear: bool =
     """
     path = RelPath.parse(rel)
     try:
-        with root.folder(path.parent) as fd:
+        with root.folder(path.parent) as fd, named(rel):
             identities: list[tuple[int, int]] = []
             for suffix in ("", *COMPANIONS):
                 try:

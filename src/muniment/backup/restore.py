@@ -43,7 +43,7 @@ from muniment.bundle.verify import Verified, unfold
 from muniment.canonical import Json
 from muniment.clock import instant, read_instant
 from muniment.digest import sha256
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.tree import remove_tree
 from muniment.errors import MunimentError
@@ -192,7 +192,8 @@ class Restores:
             roots = {WORKSPACE: self.workspace.root}
             if self.places.data is not None:
                 if make:
-                    self.places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with named(str(self.places.data)):
+                        self.places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with suppress(NotThere):
                     roots[DATA] = held.enter_context(Root.open(self.places.data))
             yield roots
@@ -237,7 +238,8 @@ class Restores:
             not fetched.whole,
         )
         self.sets.keep(one)
-        self.places.restore_log.parent.mkdir(parents=True, exist_ok=True)
+        with named(str(self.places.restore_log.parent)):
+            self.places.restore_log.parent.mkdir(parents=True, exist_ok=True)
         log.begin(self.places.restore_log, plan.backup_id, one.restore, plan.sections, now)
         evidence: dict[str, Json] = {
             "restore": one.restore,
