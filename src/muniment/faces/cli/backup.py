@@ -208,6 +208,7 @@ def _settled(call: Call, backups: Backups, request: Request) -> tuple[str, bytes
 
 def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, reread: bool) -> Receipt:
     terminal = call.terminal
+    backups.require_no_half_restore()
     total = int(read_json(backups.find_plan(plan_id).shown)["total_size_bytes"])
     while True:
         try:
