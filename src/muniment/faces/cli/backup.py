@@ -142,6 +142,7 @@ def create(
     if plan_id is not None and request != Request():
         raise wrong(say("--plan carries out a plan as it was shown"), click.get_current_context())
     backups = call.house.backups
+    backups.require_no_half_restore()
     chosen = _chosen(call, backups, plan_id, request)
     receipt = _taken(call, backups, chosen, replace, reread)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
@@ -208,7 +209,6 @@ def _settled(call: Call, backups: Backups, request: Request) -> tuple[str, bytes
 
 def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, reread: bool) -> Receipt:
     terminal = call.terminal
-    backups.require_no_half_restore()
     total = int(read_json(backups.find_plan(plan_id).shown)["total_size_bytes"])
     while True:
         try:
