@@ -204,6 +204,22 @@ def test_only_fetches_just_what_is_needed(world: World) -> None:
         world.restores.plan(kept.snapshot.id, only=["workspace/nothing"])
 
 
+def test_one_file_is_read_by_a_few_stretches_of_the_manifest(world: World) -> None:
+    for number in range(1500):
+        world.write(f"many/{number:05}/file.txt", f"content {number}")
+    kept = world.snapshot()
+    whole = world.reading(kept)
+    _ = whole.contents
+    for number in (0, 1, 749, 1498, 1499):
+        reading = world.reading(kept)
+        wanted = f"files/workspace/many/{number:05}/file.txt"
+        assert reading.packed(wanted) == whole.contents.files[wanted]
+        assert b"".join(reading.read(wanted)) == f"content {number}".encode()
+        assert reading.fetched < whole.fetched / 2
+    assert world.reading(kept).packed("files/workspace/many/0") is None
+    assert world.reading(kept).packed("files/zzz") is None
+
+
 def test_owner_is_that_of_what_is_replaced_else_of_the_folder(world: World) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
