@@ -18,6 +18,7 @@ from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -441,6 +442,15 @@ class House:
                     folder=printable(str(folder)),
                 )
             )
+
+    @cached_property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
+        from muniment.backup.restore import Restores
+        from muniment.record.consent import RELAYED
+
+        relayed = self.settings().get(RELAYED)
+        return Restores(self.workspace, self._places, self.backups.reading, relayed)
 
     @cached_property
     def _places(self) -> Places:

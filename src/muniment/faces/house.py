@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from muniment.archive.service import Archive
+    from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -116,6 +117,10 @@ class House(Protocol):
     @property
     def existing_vault(self) -> VaultStore | None:
         """The vault if there is one; none is made."""
+
+    @property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
 
     @property
     def backups(self) -> Backups:

@@ -142,6 +142,7 @@ def create(
     if plan_id is not None and request != Request():
         raise wrong(say("--plan carries out a plan as it was shown"), click.get_current_context())
     backups = call.house.backups
+    backups.require_no_half_restore()
     chosen = _chosen(call, backups, plan_id, request)
     receipt = _taken(call, backups, chosen, replace, reread)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
@@ -256,6 +257,12 @@ BACKUP = Group(
         "find": Entry("muniment.faces.cli.backup_looking:find", say("Find a file in all snapshots.")),
         "diff": Entry("muniment.faces.cli.backup_looking:diff", say("Show how two snapshots differ.")),
         "fetch": Entry("muniment.faces.cli.backup_looking:fetch", say("Copy a snapshot out as a tar.gz.")),
+        "verify": Entry("muniment.faces.cli.restore:verify", say("Read a whole snapshot back.")),
+        "restore": Entry("muniment.faces.cli.restore:restore", say("Bring back what a snapshot keeps.")),
+        "undo": Entry("muniment.faces.cli.restore:undo", say("Take a restore back.")),
+        "section-done": Entry(
+            "muniment.faces.cli.restore:section_done", say("Note that the host restored a section.")
+        ),
         "delete": Entry("muniment.faces.cli.backup_looking:delete", say("Delete one snapshot for good.")),
         "rules": Entry("muniment.faces.cli.backup_rules:RULES", say("Decide what is saved, once.")),
     },

@@ -19,6 +19,7 @@ from muniment.evidence import spell
 from muniment.faces.cli.backup_pages import pick, show_snapshots
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.restore import lay_out
 from muniment.faces.cli.usage import wrong
 from muniment.faces.errors import NobodyToAsk
 from muniment.faces.i18n.present import size
@@ -142,12 +143,19 @@ def diff(call: Call, before: str, after: str) -> None:
 
 
 @command(
-    rehearses=False, examples=("muniment backup fetch bk_20261130_142800_ab12 --output snapshot.tar.gz",)
+    rehearses=False,
+    examples=(
+        "muniment backup fetch bk_20261130_142800_ab12",
+        "muniment backup fetch bk_20261130_142800_ab12 --output snapshot.tar.gz",
+    ),
 )
-@option("--output", metavar="FILE", required=True, about=say("The new file that becomes the tar.gz."))
+@option("--output", metavar="FILE", about=say("Write the tar.gz to this new file instead."))
 @argument("snapshot", about=_ID)
-def fetch(call: Call, snapshot: str, output: str) -> None:
-    """Copy a whole snapshot out as a tar.gz, verified first."""
+def fetch(call: Call, snapshot: str, output: str | None) -> None:
+    """Lay a snapshot out beside the workspace, or copy it out as a tar.gz; verified."""
+    if output is None:
+        lay_out(call, snapshot)
+        return
     reading: Reading = call.house.backups.reading(snapshot)
     target = Path(output).absolute()
     verified = reading.verify()
