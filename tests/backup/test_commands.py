@@ -434,6 +434,16 @@ def test_what_the_tools_answer_is_what_they_promise(desk: Desk) -> None:
     desk.snapshot()
     newer, older = desk.stored()
     answers["backup_diff"] = desk.tool("backup_diff", before=older, after=newer)
+    put(desk.workspace / "memory" / "note.md", "changed since")
+    answers["backup_restore_plan"] = desk.tool("backup_restore_plan", backupId=older)
+    restore = answers["backup_restore_plan"].structured
+    assert restore is not None
+    answers["backup_restore"] = desk.tool(
+        "backup_restore",
+        backupId=older,
+        restorePlanId=str(restore["restore_plan_id"]),
+        personAgreed="yes",
+    )
     desk.environment["MUNIMENT_CONFIRM_RELAYED"] = "delete"
     answers["backup_delete"] = desk.tool("backup_delete", backupId=older, confirm=older)
     assert set(answers) == set(TOOLS)
