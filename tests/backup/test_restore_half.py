@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ from tests.backup.world import World, put
 
 from muniment.backup.errors import NoRestore, OtherRestore, RestoreLogBroken, RestoreLogDoubled
 from muniment.backup.model import Request
+from muniment.backup.restore_model import Status
+from muniment.backup.restore_rules import choose, destiny
+from muniment.backup.restore_survey import ground_of
 from muniment.errors import RestoreHalfDone
 from muniment.record.verify import verify
 
@@ -201,10 +206,6 @@ def test_the_hosts_own_sections_come_one_by_one_and_the_last_ends_it(make_world:
 
 
 def test_a_snapshots_data_section_can_not_reach_into_the_workspace(make_world: Worlds) -> None:
-    from muniment.backup.restore_model import Status
-    from muniment.backup.restore_rules import destiny
-    from muniment.backup.restore_survey import ground_of
-
     world, _ = hosted(make_world)
     ground = ground_of(world.places)
     assert destiny("data", "workspace/.muniment/root.json", ground) is Status.BLOCKED
@@ -215,9 +216,23 @@ def test_a_snapshots_data_section_can_not_reach_into_the_workspace(make_world: W
     assert destiny("data", "hibernation_state.json", ground) is Status.ASIDE
 
 
-def test_undo_sets_are_kept_three_or_seven_days(world: World) -> None:
-    from datetime import timedelta
+def test_a_section_that_nothing_is_chosen_of_does_not_stay_open(make_world: Worlds) -> None:
+    world, snapshot = hosted(make_world)
+    assert world.data is not None
+    elsewhere = world.place / "no data yet"
+    names = world.places.__slots__
+    world.places = world.places.__class__(
+        **{**{name: getattr(world.places, name) for name in names}, "data": elsewhere}
+    )
+    plan, fetched = world.restores.plan(snapshot)
+    order = choose(plan, overwrite=False, only=frozenset())
+    steps = tuple(step for step in order.steps if step.section == "workspace")
+    order = replace(order, steps=steps)
+    assert world.apply(order, fetched).open == ("settings", "profile", "scheduled_tasks")
+    assert not elsewhere.exists()
 
+
+def test_undo_sets_are_kept_three_or_seven_days(world: World) -> None:
     world.write("a", "0")
     kept = world.snapshot()
     made = []

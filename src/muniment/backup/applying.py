@@ -128,7 +128,6 @@ class Applying:
                 done.append(one)
             except _OF_ONE_STEP as error:
                 troubles.append(trouble(one.step, error))
-            self._verify_database(one, troubles)
         return done
 
     def _place(self, staged: Sequence[Numbered], troubles: list[Trouble]) -> list[Numbered]:
@@ -141,14 +140,6 @@ class Applying:
                 self._placing.unstage(one)
                 troubles.append(trouble(one.step, error))
         return placed
-
-    def _verify_database(self, one: Numbered, troubles: list[Trouble]) -> None:
-        if self._fetched is None or one.step.group != one.step.rel or one.step.after is None:
-            return
-        try:
-            verify_restored(self._root, one.step, self._fetched)
-        except _OF_ONE_STEP as error:
-            troubles.append(trouble(one.step, error))
 
     def _group(
         self, todo: Sequence[Numbered], whole: Sequence[Numbered], troubles: list[Trouble]

@@ -206,8 +206,8 @@ class Restores:
         `NotConfirmed` when exactly this was not; the confirmation of an agent is enough where nothing
         is replaced.  Steps that can not be done are in the result, and the restore stays half done.
         """
-        self.require_none()
         with self.workspace.working(alone=True, wait=False):
+            self.require_none()
             confirmation = self._confirmed(order)
             one = self._begin(order, fetched, confirmation)
             return self._go(one, fetched, progress=progress)
@@ -264,7 +264,11 @@ class Restores:
             for section, name in SECTION_LOG.items():
                 mine = [each for each in numbered if each.step.section == section]
                 root = roots.get(section)
-                if name not in one.sections or name in half.done or root is None:
+                if name not in one.sections or name in half.done:
+                    continue
+                if root is None:  # there is nothing to do in it, else it would have been made
+                    log.note_done(half, name, self.workspace.clock())
+                    half = self.half() or half
                     continue
                 applying = Applying(root, self.workspace.root, self.sets.place(one.restore), one, fetched)
                 with contextlib.closing(applying):
