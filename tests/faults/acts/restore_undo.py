@@ -29,7 +29,7 @@ def prepare(place: Path) -> None:
     """A restore was applied."""
     prepare_workspace(place)
     with room(place) as one:
-        order, fetched = one.order((place / "from" / "snapshot").read_text())
+        order, fetched = one.order()
         one.record.consents.give("restore", order.shown, WitnessKind.TERMINAL)
         applied = one.restores.apply(order, fetched)
         assert not applied.troubles
