@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muniment.backup.cache import Cache
-from muniment.backup.content import Content
+from muniment.backup.content import PURPOSE, Content
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
 from muniment.backup.survey import excludes_of, sections_of
@@ -20,6 +20,7 @@ from muniment.bundle.model import MANIFEST
 from muniment.bundle.pack import Packing
 from muniment.canonical import Json
 from muniment.digest import sha256
+from muniment.disk.scratch import remove_leftovers
 from muniment.hosts.places import Places
 from muniment.message import Message, say
 from muniment.record.consent import Confirmation, Consents, suffices
@@ -59,6 +60,8 @@ class Settled(Protocol):
     def cache(self) -> Path: ...
     @property
     def workers(self) -> int: ...
+    @property
+    def scratch(self) -> Path | None: ...
 
 
 def require_given(consents: Consents, act: str, shown: bytes, relayed: tuple[str, ...]) -> None:
@@ -89,6 +92,7 @@ class Taking:
         self, confirmation: Confirmation, *, reread: bool = False, progress: Progress = no_progress
     ) -> Receipt:
         """Pack, hand over, end the upload, enter it in the ledger."""
+        self.warnings = (*self.warnings, *remove_leftovers(PURPOSE, self.room.options.scratch))
         with self._opened(reread) as (cache, content):
             packing = self._pack(content, cache, progress)
             if not cache.lied:
@@ -156,6 +160,7 @@ class Taking:
             keep_outside_links=request.keep_outside_links,
             settled_ns=cache.settled_ns,
             known_size=cache.copy_size,
+            scratch=self.room.options.scratch,
             told=[str(warning) for warning in self.warnings],
         )
 
