@@ -102,7 +102,8 @@ def test_a_folder_that_is_taken_for_a_leftover_at_once_is_made_anew(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another run may lock and remove it between its making and its locking."""
-    honest, taken = tempfile.mkdtemp, []
+    honest = tempfile.mkdtemp
+    taken: list[str] = []
 
     def overtaken(**named: str) -> str:
         made = honest(**named)

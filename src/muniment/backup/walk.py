@@ -15,6 +15,7 @@ from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
 from muniment.bundle.tar import wire
+from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.disk.sqlite import COMPANIONS, MAGIC
 from muniment.evidence import Kind
@@ -111,7 +112,7 @@ class Walk:
         try:
             yield from self._folder(inner, f"{rel}/")
         finally:
-            os.close(inner)
+            platform.close(inner)
 
     def _look(
         self, fd: int, name: str, rel: str, beside: set[str], folded: set[str], known: Known
@@ -210,4 +211,4 @@ def _is_database(fd: int, name: str) -> bool | OSError:
     except OSError as error:
         return error
     finally:
-        os.close(opened)
+        platform.close(opened)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -40,7 +39,9 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
         yield path
     finally:
         # What can not be removed now is removed by the next run: the lock ends with the process.
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _empty(fd)
+            path.rmdir()
         platform.close(fd)
 
 
@@ -63,9 +64,9 @@ def _held(above: str, prefix: str) -> tuple[Path, int]:
             pass  # whoever took it for a leftover removes it
         except BaseException:
             _discard(path)
-            os.close(fd)
+            platform.close(fd)
             raise
-        os.close(fd)
+        platform.close(fd)
     raise OSError(None, "every new folder was taken away at once", prefix)
 
 
@@ -94,7 +95,7 @@ def remove_leftovers(purpose: str, place: Path | None = None) -> list[Message]:
             names = sorted(name for name in os.listdir(above) if name.startswith(prefix))
             found = [_remove(above, name, f"{where}/{name}") for name in names]
         finally:
-            os.close(above)
+            platform.close(above)
     except OSError as error:
         return [_stays(where, error)]
     return [finding for finding in found if finding is not None]
@@ -120,7 +121,7 @@ def _remove(above: int, name: str, where: str) -> Message | None:
     except OSError as error:
         return _stays(where, error)
     finally:
-        os.close(fd)
+        platform.close(fd)
     return None
 
 
@@ -131,7 +132,7 @@ def _empty(fd: int) -> None:
             try:
                 _empty(inner)
             finally:
-                os.close(inner)
+                platform.close(inner)
             os.rmdir(name, dir_fd=fd)
         else:
             os.unlink(name, dir_fd=fd)

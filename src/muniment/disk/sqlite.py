@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from muniment.disk import platform
 from muniment.disk.errors import NotThere, SourceChanged, named
 from muniment.disk.root import Root
 from muniment.errors import NotVerified
@@ -51,7 +52,7 @@ def is_database(root: Root, rel: RelPath) -> bool:
         with named(rel):
             return os.pread(fd, len(MAGIC), 0) == MAGIC
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def copy_database(root: Root, rel: RelPath, target: Path) -> DatabaseCopy:

@@ -42,7 +42,9 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 WHEN = 1_700_000_000_123_456_789
 OLD, NEW = "day 2026-11-30", "newer"
 
+# What these import at their first call is imported now, so that faults hit the acts alone.
 read_instant(instant(NOON))
+b"x".decode("utf-8-sig")
 
 FILES = {
     "memory/note.md": b"remember\n" * 40,
@@ -201,7 +203,11 @@ def hold(place: Path) -> dict[str, set[str]]:
             lacking[one.id] = _lacks(raw, one.label, place)
             told = " ".join(reading.contents.facts["plan_summary"]["warnings"])
             for path in lacking[one.id]:
-                assert path in told, f"{path} is not in it as it is, and that is not said: {told}"
+                above = path.split("/")
+                places = ["/".join(above[:deep]) + ":" for deep in range(2, len(above) + 1)]
+                assert any(place in told for place in places), (
+                    f"{path} is not in it as it is, and that is not said: {told}"
+                )
         verdict = verify(backups.workspace.ledger)
         assert all(finding.torn for finding in verdict.findings), verdict.findings
     return lacking
