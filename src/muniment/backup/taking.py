@@ -187,7 +187,8 @@ class Taking:
         for extent in packing:
             self.upload.take(extent)
             if extent.path != MANIFEST.encode():
-                progress(extent.length, packing.files - files, os.fsdecode(extent.path))
+                path = os.fsdecode(extent.path).removeprefix("files/")
+                progress(extent.length, packing.files - files, path)
                 files = packing.files
         self.upload.flush()
         return packing

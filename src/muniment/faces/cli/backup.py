@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +11,6 @@ import click
 from muniment.backup.errors import Partial, PlanMissing
 from muniment.backup.model import Receipt, Request, snapshot_json
 from muniment.backup.service import Backups
-from muniment.backup.taking import Progress
 from muniment.canonical import Json, read_json
 from muniment.errors import Interrupted
 from muniment.faces.cli.backup_pages import pick, show_plan, show_receipt, show_snapshots
@@ -211,8 +209,8 @@ def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, rere
     total = int(read_json(backups.find_plan(plan_id).shown)["total_size_bytes"])
     while True:
         try:
-            with _progress(call, total) as progress:
-                return backups.create(plan_id, replace=replace, reread=reread, progress=progress)
+            with terminal.progress(say("saving"), total) as advance:
+                return backups.create(plan_id, replace=replace, reread=reread, progress=advance)
         except QuotaExceeded:
             snapshots = backups.list().snapshots
             current: list[Json] = [snapshot_json(one) for one in snapshots]
@@ -221,13 +219,6 @@ def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, rere
                 raise
             terminal.note(say("All slots are taken. Which snapshot shall the new one replace?"))
             replace = pick(call, backups.list()).id
-
-
-@contextmanager
-def _progress(call: Call, total: int) -> Iterator[Progress]:
-    """Bytes done, files and the path at work, on a terminal."""
-    with call.terminal.progress(say("saving"), total) as advance:
-        yield lambda size, files, path: advance(size)
 
 
 @command(examples=("muniment backup list", "muniment backup list --json"))
