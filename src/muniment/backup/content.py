@@ -94,8 +94,9 @@ class Content:
         yield from self._section(DATA)
         yield from merge(*further, key=lambda entry: wire(entry.path))
         yield from self._section(WORKSPACE)
-        self.told += [str(warning) for warning in self.warnings]
-        self.told += [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
+        found = [*map(str, self.warnings), *map(sentence, self.faults)]
+        # The plan has told some of it already.
+        self.told[:] = dict.fromkeys([*self.told, *found])
 
     def _section(self, name: str) -> Iterator[Entry]:
         for section in folders(self.places):
@@ -239,6 +240,11 @@ class Content:
         with self._lock:
             self._copies[path] = target
         return target
+
+
+def sentence(fault: Fault) -> str:
+    """A fault as manifests and plans tell it."""
+    return f"{printable(fault.path)}: {fault.finding}"
 
 
 def _why(error: MunimentError | OSError) -> Message:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muniment.backup.cache import Cache
-from muniment.backup.content import PURPOSE, Content
+from muniment.backup.content import PURPOSE, Content, sentence
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
 from muniment.backup.survey import excludes_of, sections_of
@@ -134,6 +134,7 @@ class Taking:
         cache.keep(content.copied)
         evidence["stored_bytes"] = stored.snapshot.size
         event = room.workspace.ledger.append(Draft(CREATED, stored.snapshot.id, evidence))
+        named = set(map(sentence, faults))
         return Receipt(
             stored.snapshot,
             stored.remaining,
@@ -142,7 +143,7 @@ class Taking:
             self.upload.sent,
             partial,
             faults,
-            (*self.warnings, *content.warnings),
+            tuple(one for one in (*self.warnings, *content.warnings) if str(one) not in named),
             confirmation.witness.value,
             event.event_id,
         )
