@@ -221,4 +221,5 @@ class Taking:
             "sent_bytes": self.upload.sent,
             "partial": partial,
             "faults": faults,
+            **({} if self.upload.replaces is None else {"replaces": self.upload.replaces}),
         }
