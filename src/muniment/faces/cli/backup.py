@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import TypeVar
 
 import click
 
@@ -24,7 +25,7 @@ from muniment.path import printable
 from muniment.record.consent import WitnessKind
 from muniment.vault.errors import QuotaExceeded
 
-F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 _PLANNING = (
     option("--mode", type=Word("default", "full"), about=say("Use this mode, not the one of the rules.")),
@@ -54,24 +55,28 @@ _PLANNING = (
 )
 
 
-def planning(act: F) -> F:
-    """Gives a command the options that a plan takes."""
+def planning(act: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command the options that a plan takes, as one `request`."""
+
+    @wraps(act)
+    def asked(
+        call: Call,
+        *,
+        mode: str | None,
+        exclude: tuple[str, ...],
+        include: tuple[str, ...],
+        label: str | None,
+        api_dir: str | None,
+        keep_outside_links: bool,
+        **more: object,
+    ) -> R:
+        api = None if api_dir is None else os.path.abspath(api_dir)
+        request = Request(mode, exclude, include, label, api, keep_outside_links)
+        return act(call, request=request, **more)
+
     for decorate in reversed(_PLANNING):
-        act = decorate(act)
-    return act
-
-
-def request_of(
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
-) -> Request:
-    """What the options ask for."""
-    api = None if api_dir is None else os.path.abspath(api_dir)
-    return Request(mode, exclude, include, label, api, keep_outside_links)
+        asked = decorate(asked)
+    return asked
 
 
 @command(
@@ -84,17 +89,8 @@ def request_of(
     examples=("muniment backup plan", "muniment backup plan --exclude workspace/output --json"),
 )
 @planning
-def plan(
-    call: Call,
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
-) -> None:
+def plan(call: Call, request: Request) -> None:
     """Show what a snapshot would hold."""
-    request = request_of(mode, exclude, include, label, api_dir, keep_outside_links)
     backups = call.house.backups
     _rules_exist(call, backups)
     planned = backups.plan(request)
@@ -128,15 +124,9 @@ def create(
     replace: str | None,
     allow_partial: bool,
     reread: bool,
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
+    request: Request,
 ) -> None:
     """Take a snapshot of a plan that was confirmed."""
-    request = request_of(mode, exclude, include, label, api_dir, keep_outside_links)
     if plan_id is not None and request != Request():
         raise wrong(say("--plan carries out a plan as it was shown"), click.get_current_context())
     backups = call.house.backups
