@@ -34,7 +34,7 @@ from muniment.backup.reading import Reading
 from muniment.backup.restore_log import HalfRestore
 from muniment.backup.restore_model import Applied, Order, RestorePlan, Status, Trouble, Undone
 from muniment.backup.restore_rules import SECTION_LOG, open_sections
-from muniment.backup.restore_set import RestoreSet, RestoreSets
+from muniment.backup.restore_set import JOURNAL, RestoreSet, RestoreSets
 from muniment.backup.restore_survey import Looking, colliding, ground_of
 from muniment.backup.state_aside import lay_aside
 from muniment.backup.subject import CREATED
@@ -218,6 +218,7 @@ class Restores:
         return self.workspace.consents.spend(ACT, order.shown, allowed)
 
     def _begin(self, order: Order, fetched: Fetched, confirmation: Confirmation) -> RestoreSet:
+        self.prune()
         now = self.workspace.clock()
         plan = order.plan
         places = {WORKSPACE: self.workspace.root.path}
@@ -254,9 +255,7 @@ class Restores:
     def _go(
         self, one: RestoreSet, fetched: Fetched, *, again: bool = False, progress: Advance = nothing
     ) -> Applied:
-        half = self.half()
-        if half is None:
-            raise NoRestore(where=one.restore)
+        half = self._half_of(one.backup_id)
         wrote = 0
         troubles: list[Trouble] = []
         numbered = [Numbered(number, step) for number, step in enumerate(one.steps)]
@@ -268,7 +267,7 @@ class Restores:
                     continue
                 if root is None:  # there is nothing to do in it, else it would have been made
                     log.note_done(half, name, self.workspace.clock())
-                    half = self.half() or half
+                    half = self._half_of(one.backup_id)
                     continue
                 applying = Applying(root, self.workspace.root, self.sets.place(one.restore), one, fetched)
                 with contextlib.closing(applying):
@@ -277,7 +276,7 @@ class Restores:
                 troubles += bad
                 if not bad:
                     log.note_done(half, name, self.workspace.clock())
-                    half = self.half() or half
+                    half = self._half_of(one.backup_id)
         if troubles:
             return Applied(
                 one.restore, one.backup_id, wrote, one.skipped, tuple(troubles), self._open(half), None, None
@@ -467,8 +466,12 @@ class Restores:
             return Undone(restore, put_back, removed, tuple(kept), event.event_id)
 
     def prune(self) -> None:
-        """Remove undo sets that are neither among the newest nor young."""
+        """Remove undo sets that are neither among the newest nor young, and those of restores that were
+        ended before their journal stood, so before they changed anything."""
         now = self.workspace.clock()
+        for name in self.sets.all():
+            if not self.workspace.root.exists(self.sets.place(name) / JOURNAL):
+                remove_tree(self.workspace.root, self.sets.place(name))
         for name in self.sets.all()[:-SETS_KEPT]:
             with suppress(MunimentError, ValueError):
                 if read_instant(self.sets.find(name).begun) < now - KEPT_FOR:
