@@ -34,7 +34,7 @@ from muniment.backup.reading import Reading
 from muniment.backup.restore_log import HalfRestore
 from muniment.backup.restore_model import Applied, Order, RestorePlan, Status, Trouble, Undone
 from muniment.backup.restore_rules import SECTION_LOG, open_sections
-from muniment.backup.restore_set import JOURNAL, RestoreSet, RestoreSets
+from muniment.backup.restore_set import RestoreSet, RestoreSets
 from muniment.backup.restore_survey import Looking, colliding, ground_of
 from muniment.backup.state_aside import lay_aside
 from muniment.backup.subject import CREATED
@@ -46,6 +46,7 @@ from muniment.digest import sha256
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.tree import remove_tree
+from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
 from muniment.hosts.places import Places
 from muniment.ids import new_ulid
@@ -466,11 +467,11 @@ class Restores:
             return Undone(restore, put_back, removed, tuple(kept), event.event_id)
 
     def prune(self) -> None:
-        """Remove undo sets that are neither among the newest nor young, and those of restores that were
-        ended before their journal stood, so before they changed anything."""
+        """Remove undo sets that are neither among the newest nor young, and those in which nothing was
+        finished, not even the journal, so that nothing was changed yet."""
         now = self.workspace.clock()
         for name in self.sets.all():
-            if not self.workspace.root.exists(self.sets.place(name) / JOURNAL):
+            if all(map(is_scratch, self.workspace.root.names(self.sets.place(name)))):
                 remove_tree(self.workspace.root, self.sets.place(name))
         for name in self.sets.all()[:-SETS_KEPT]:
             with suppress(MunimentError, ValueError):
