@@ -63,7 +63,7 @@ def replaced(reading: Reading, stream: Callable[[], Iterator[bytes]]) -> Reading
         def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
             return stream()
 
-    return Reading(Lying(), reading.snapshot, reading.index)  # type: ignore[arg-type]
+    return Reading(Lying(), reading.snapshot, reading.index)
 
 
 def test_another_whole_snapshot_in_its_place_is_refused(world: World) -> None:
