@@ -30,6 +30,30 @@ class QuotaExceeded(Conflict):
     guidance = "Delete one, or name the one that the new snapshot shall replace."
 
 
+class SessionsExceeded(Conflict):
+    """As many uploads are under way as may be at once."""
+
+    code = "SESSIONS_EXCEEDED"
+    what = "{limit} uploads are under way, which is the most."
+    guidance = "Let one of them end, or give one up; one that nobody touches for an hour ends by itself."
+
+
+class OffsetConflict(Conflict):
+    """Bytes were sent for another offset than the one at which the upload stands."""
+
+    code = "OFFSET_CONFLICT"
+    what = "The upload stands at offset {offset}."
+    guidance = "Go on from there."
+
+
+class BadUpload(Blocked):
+    """What was sent is not what was said of it."""
+
+    code = "UPLOAD_REFUSED"
+    what = "The upload was refused."
+    guidance = "Nothing of this call was kept. Send it again as it was announced."
+
+
 class SnapshotTooLarge(Blocked):
     """The snapshot is larger than the vault takes."""
 
