@@ -361,16 +361,31 @@ class VaultStore:
 
     def fetch(self, row: Row) -> bytes:
         """The stored piece of an extent; safe from several threads."""
-        place = self.catalogue.place(row.id)
+        return self.piece(row.id)
+
+    def piece(self, extent: bytes) -> bytes:
+        """The stored piece of the extent of that id; safe from several threads."""
+        place = self.catalogue.place(extent)
         if place is None:
-            raise _damaged(row.id.hex()[:12], say("a piece is not in the vault"))
+            raise _damaged(extent.hex()[:12], say("a piece is not in the vault"))
         try:
             piece = self.blobs.piece(pack_blob(place.pack), place.at, place.stored)
         except NotThere as error:
-            raise _damaged(row.id.hex()[:12], say("the file of a piece is gone")) from error
+            raise _damaged(extent.hex()[:12], say("the file of a piece is gone")) from error
         if len(piece) != place.stored:
-            raise _damaged(row.id.hex()[:12], say("the file of a piece is cut short"))
+            raise _damaged(extent.hex()[:12], say("the file of a piece is cut short"))
         return piece
+
+    def digest(self, snapshot_id: str) -> Digest:
+        """The sha256 of the tar.gz; where nobody asked for it before, all of it is read."""
+        for _ in range(2):
+            found = self.show(snapshot_id).sha256
+            if found is not None:
+                return found
+            state = hashlib.sha256()
+            for part in self.download(snapshot_id):
+                state.update(part)
+        return Digest(state.hexdigest())  # it can not be written down now
 
     def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
         """The bytes of the tar.gz from an offset on.
