@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from muniment.record.event import Context
     from muniment.record.state import Workspace
     from muniment.settings import Setting
+    from muniment.vault.remote import RemoteVault
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 
@@ -50,9 +52,10 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
+    from muniment.vault.served import SETTINGS as SERVED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *VAULT)
 
 
 class House:
@@ -94,6 +97,8 @@ class House:
             self.root.close()
         if "vault" in self.__dict__:
             self.vault.close()
+        if "_remote" in self.__dict__ and self._remote is not None:
+            self._remote.close()
 
     @cached_property
     def found(self) -> Found:
@@ -291,11 +296,16 @@ class House:
 
     @cached_property
     def vault_folder(self) -> Path:
-        """The folder in which the vault lies, whether there is one yet or not."""
-        from muniment.vault.place import default_folder, folder_of
+        """The folder in which the vault lies, whether there is one yet or not; `KeptElsewhere` when a
+        server keeps it."""
+        from muniment.path import printable
+        from muniment.vault.errors import KeptElsewhere
+        from muniment.vault.place import default_folder, folder_of, is_remote
         from muniment.vault.settings import VAULT_URL
 
         address = self.settings().get(VAULT_URL)
+        if is_remote(address):
+            raise KeptElsewhere(where=printable(address))
         return folder_of(address) if address else default_folder()
 
     @cached_property
@@ -309,6 +319,44 @@ class House:
         require_supported()
         limits = limits_of(self.settings())
         return open_directory(self.vault_folder, clock=system_clock, limits=limits)
+
+    @cached_property
+    def _remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set.
+
+        An address in the workspace's own file is refused: whoever wrote the workspace would be sent
+        the token.
+        """
+        from muniment.clock import system_clock
+        from muniment.record.state import FOLDER
+        from muniment.vault.bearing import token_source
+        from muniment.vault.place import Address, is_remote
+        from muniment.vault.remote import RemoteVault
+        from muniment.vault.settings import TOKEN_FILE, VAULT_URL
+
+        settings = self.settings()
+        found = settings.find(VAULT_URL)
+        if not is_remote(str(found.value)):
+            return None
+        for one in (found, settings.find(TOKEN_FILE)):
+            if one.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
+                raise BadSetting(
+                    name=one.setting.name,
+                    where=one.origin,
+                    why=say("a workspace may not say where a token is sent"),
+                )
+        address = Address.of(str(found.value))
+        source = token_source(address, settings, self._environment, system_clock)
+        return RemoteVault(address, source, note=self._note)
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened."""
+        from muniment.clock import system_clock
+        from muniment.disk.platform import require_supported
+        from muniment.vault.served import open_served
+
+        require_supported()
+        return open_served(self.settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -365,10 +413,10 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
-            most=limits_of(self.settings()).size,
+            refuse_inside=lambda saved: None if self._remote else refuse_inside(self.vault_folder, saved),
+            most=None if self._remote else limits_of(self.settings()).size,
         )
-        return Backups(self.workspace, self._places(), lambda: self.vault, options)
+        return Backups(self.workspace, self._places(), lambda: self._remote or self.vault, options)
 
     def _places(self) -> Places:
         """The layout that is saved: the one set, else the one of the host that is recognised."""

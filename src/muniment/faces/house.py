@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 Note = Callable[[Message], None]
@@ -94,6 +95,9 @@ class House(Protocol):
     @property
     def vault(self) -> VaultStore:
         """The vault, opened; made when it is missing."""
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened; elsewhere than on loopback there have to be keys."""
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""

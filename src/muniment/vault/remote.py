@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from muniment.bundle.errors import BadExtent, BadIndex
 from muniment.bundle.extent import PIECE_MOST
@@ -50,6 +49,7 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
+from muniment.vault.place import Address
 from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
 
 SILENCE_S = 60.0
@@ -66,33 +66,6 @@ _REFUSALS: dict[str, type[MunimentError]] = {
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, MunimentError) and "code" in vars(kind)
 } | {kind.code.lower(): kind for kind in (BadExtent, BadIndex)}
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a vault answers; a `ValueError` with a `Message` for what is no such address.
-
-    >>> Address.of("http://127.0.0.1:8080").port
-    8080
-    """
-
-    secure: bool
-    host: str
-    port: int
-    base: str
-
-    @classmethod
-    def of(cls, text: str) -> Address:
-        """Read `http://host:port/base`."""
-        try:
-            parts = urlsplit(text)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError as error:
-            raise ValueError(say("no address: {value}", value=printable(repr(text)))) from error
-        odd = parts.username or parts.password or parts.query or parts.fragment
-        if parts.scheme not in ("http", "https") or not parts.hostname or odd or not text.isprintable():
-            raise ValueError(say("no address: {value}", value=printable(repr(text))))
-        return cls(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
 
 
 class RemoteVault:
