@@ -15,7 +15,8 @@ from muniment.faces.web.reception import Reception, Rules
 from muniment.faces.web.serving import Server, listen, serve
 from muniment.vault.audit import Audit
 from muniment.vault.keys import KeyRing, add_key, mint
-from muniment.vault.remote import Address, RemoteVault
+from muniment.vault.place import Address
+from muniment.vault.remote import RemoteVault
 from muniment.vault.store import NO_LIMITS
 from muniment.vault.tenants import Tenants
 from muniment.vault.tokens import CLAIM

@@ -262,9 +262,12 @@ class VaultStore:
         """From here on the snapshot counts; also which one it replaced."""
         with self.catalogue.writing():
             now = self._now()
-            replaces = self.touch(upload_id).replaces
+            upload = self.touch(upload_id)
+            replaces = upload.replaces
             if replaces is None:
-                self._require_slots(self.catalogue.uploads(now, IDLE_S))
+                # A session has its slot already and is among those that are counted; others need one now.
+                needed = 1 if upload.kind is Kind.ONCE else 0
+                self._require_slots(self.catalogue.uploads(now, IDLE_S) + needed)
             elif not self.catalogue.remove(replaces):
                 raise UnknownSnapshot(where=replaces)
             weight = self.catalogue.settle(snapshot_id, index)
