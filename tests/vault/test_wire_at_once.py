@@ -47,6 +47,11 @@ def noise(size: int, seed: int = 1) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
+def rest(opened: socket.socket) -> bytes:
+    """Everything until the other side closes."""
+    return b"".join(iter(lambda: opened.recv(65536), b""))
+
+
 def test_fifty_for_the_last_slot(one: TableClient) -> None:
     """Four of five slots are taken; fifty create at once; one 201, all others 409 with the list."""
     for seed in range(4):
@@ -150,6 +155,28 @@ def test_slow_and_idle_peers_are_given_up_and_cost_nothing_else(hasty: Served) -
         opened.close()
     assert one.offset(upload).json["offset"] == 0
     assert one.get(one.list()["backups"][0]["backup_id"]).body == data
+
+
+def test_what_is_no_http_is_answered_in_the_one_shape(one: TableClient) -> None:
+    for data in (
+        b"\x16\x03\x01 hello\r\n\r\n",
+        b"GET /backups HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n",
+    ):
+        with one.raw(data) as opened:
+            answer = rest(opened)
+        assert answer.startswith(b"HTTP/1.1 400")
+        said = json.loads(answer.partition(b"\r\n\r\n")[2])
+        assert {"error", "message", "detail"} == set(said)
+
+
+def test_more_connections_than_there_may_be(hasty: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Guarded, "connections_most", 5)
+    one = TableClient(hasty.port, hasty.token())
+    opened = [one.raw(b"") for _ in range(10)]
+    for each in opened:
+        assert each.recv(1) == b""
+        each.close()
+    assert one.create(b"x").status == 201
 
 
 def test_a_head_in_a_second_call_of_a_connection_is_waited_for_no_longer(hasty: Served) -> None:
@@ -305,14 +332,15 @@ def test_sigterm_lets_a_call_come_to_its_end(quick_path: Path) -> None:
     one = TableClient(server.port, server.token("u-1"))
     assert one.create(b"before").status == 201
     with one.half("POST", "/backups", {"Content-Length": "10"}, b"01234") as opened:
-        assert one.list()["quota"]["used"] == 1
+        while b"calls_under_way 2.0" not in one.call("GET", "/metrics").body:
+            pass  # until the server has begun to take it; the question itself is the other one
         assert server.process is not None
         os.kill(server.process.pid, signal.SIGTERM)
         with pytest.raises(OSError):  # soon nobody takes connections any more
             while True:
                 socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
         opened.sendall(b"56789")
-        answer = b"".join(iter(lambda: opened.recv(65536), b""))
+        answer = rest(opened)
     assert answer.startswith(b"HTTP/1.1 201")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["size_bytes"] == 10
     assert server.end(signal.SIGTERM) == 0

@@ -9,18 +9,27 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from muniment.faces.web.answers import plain_refusal
 
 HEAD_S = 15.0
 """So long the head of a request may take, from its first byte or from the connection's begin."""
 
+CONNECTIONS = 512
+"""Connections at once."""
+
 STUCK_S = 60.0
 """So long a reader may take no byte of what waits for it."""
+
+_NO_HTTP = plain_refusal(400, "no_http", "What was sent is not HTTP.")
 
 
 class Guarded(H11Protocol):
     """uvicorn's own protocol, with two alarm clocks."""
 
+    connections_most = CONNECTIONS
     head_s = HEAD_S
     stuck_s = STUCK_S
 
@@ -30,8 +39,11 @@ class Guarded(H11Protocol):
         self._stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The head has to come from now on."""
+        """The head has to come from now on; one connection too many is closed at once."""
         super().connection_made(transport)
+        if len(self.connections) > self.connections_most:
+            transport.abort()
+            return
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -48,6 +60,16 @@ class Guarded(H11Protocol):
             self._quiet()
         elif self._head is None:
             self._watch_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP gets an error in the one shape as well."""
+        body = _NO_HTTP.body
+        head = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        head.append((b"content-length", str(len(body)).encode()))
+        events = (h11.Response(status_code=400, headers=head), h11.Data(data=bytes(body)), h11.EndOfMessage())
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """The next head may be on its way, in a part."""

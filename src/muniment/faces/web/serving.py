@@ -26,7 +26,6 @@ TIDY_S = 3600.0
 """Garbage is collected so often."""
 
 KEEP_ALIVE_S = 60
-CONNECTIONS = 512
 
 
 class Server(uvicorn.Server):
@@ -94,7 +93,6 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
