@@ -52,7 +52,7 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
-    from muniment.vault.served import SETTINGS as SERVED
+    from muniment.vault.serve_settings import SETTINGS as SERVED
     from muniment.vault.settings import SETTINGS as VAULT
 
     return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *VAULT)
@@ -327,17 +327,18 @@ class House:
         An address in the workspace's own file is refused: whoever wrote the workspace would be sent
         the token.
         """
-        from muniment.clock import system_clock
-        from muniment.record.state import FOLDER
-        from muniment.vault.bearing import token_source
         from muniment.vault.place import Address, is_remote
-        from muniment.vault.remote import RemoteVault
         from muniment.vault.settings import TOKEN_FILE, VAULT_URL
 
         settings = self.settings()
         found = settings.find(VAULT_URL)
         if not is_remote(str(found.value)):
             return None
+        from muniment.clock import system_clock
+        from muniment.record.state import FOLDER
+        from muniment.vault.bearing import token_source
+        from muniment.vault.remote import RemoteVault
+
         for one in (found, settings.find(TOKEN_FILE)):
             if one.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
                 raise BadSetting(

@@ -50,7 +50,7 @@ def token_source(
 
 def _own(settings: Settings, clock: Clock) -> str:
     from muniment.vault.keys import mint
-    from muniment.vault.served import CLAIM_NAME, LOCAL_USER, keys_in
+    from muniment.vault.serve_settings import CLAIM_NAME, LOCAL_USER, keys_in
 
     return mint(keys_in(settings), LOCAL_USER, clock=clock, claim=settings.get(CLAIM_NAME), days=1)
 

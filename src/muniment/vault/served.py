@@ -1,72 +1,32 @@
-"""Floor 3, `vault`: what can be set about a served vault, and its parts opened together."""
+"""Floor 3, `vault`: the parts of a served vault, opened together as the settings say."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from muniment.bundle.vault import Limits
 from muniment.clock import Clock
+from muniment.disk import platform
 from muniment.ids import Entropy
-from muniment.settings import Setting, Settings, integer, text, words
+from muniment.settings import Settings
 from muniment.vault.access import Network, networks
 from muniment.vault.audit import Audit
 from muniment.vault.keys import KeyRing, add_key
-from muniment.vault.tenants import SERVED, Tenants
-from muniment.vault.tokens import CLAIM
-
-LOCAL_USER = "local"
-"""The user that this machine's own clients are, where nobody set anything up."""
+from muniment.vault.serve_settings import (
+    CLAIM_NAME,
+    PEERS,
+    PROXIES,
+    folder_in,
+    keys_in,
+    served_limits,
+)
+from muniment.vault.tenants import Tenants
 
 AUDIT = "audit.jsonl"
 
-
-def _networks(value: object) -> tuple[str, ...]:
-    found = words(value)
-    networks(found)
-    return found
-
-
-FOLDER: Setting[str] = Setting(
-    "serve.folder", "", text, "Where a served vault keeps everything; empty: in your own data folder."
-)
-KEYS: Setting[str] = Setting(
-    "serve.keys", "", text, "The file of keys for tokens; empty: in your own configuration folder."
-)
-CLAIM_NAME: Setting[str] = Setting(
-    "serve.claim", CLAIM, text, "The claim of a token that names its tenant; `sub` only where it is absent."
-)
-PEERS: Setting[tuple[str, ...]] = Setting(
-    "serve.peers", (), _networks, "Networks that may call, such as fdaa::/16; empty: all."
-)
-PROXIES: Setting[tuple[str, ...]] = Setting(
-    "serve.trusted_proxies", (), _networks, "Networks of proxies whose X-Forwarded-For counts."
-)
-SNAPSHOTS: Setting[int] = Setting(
-    "serve.snapshots",
-    SERVED.snapshots or 0,
-    integer(0, 1_000_000),
-    "How many snapshots a tenant may keep; 0: no limit.",
-)
-SNAPSHOT_BYTES: Setting[int] = Setting(
-    "serve.snapshot_bytes",
-    SERVED.size or 0,
-    integer(0, 1 << 50),
-    "How many bytes the tar.gz of one snapshot may have; 0: no limit.",
-)
-LABEL: Setting[int] = Setting(
-    "serve.label", SERVED.label, integer(1, 1024), "How many characters a label may have."
-)
-SESSIONS: Setting[int] = Setting(
-    "serve.sessions",
-    SERVED.sessions or 0,
-    integer(0, 1_000),
-    "How many uploads a tenant may have under way at once; 0: no limit.",
-)
-
-SETTINGS = (FOLDER, KEYS, CLAIM_NAME, PEERS, PROXIES, SNAPSHOTS, SNAPSHOT_BYTES, LABEL, SESSIONS)
+ARENAS = 2
+"""Of the allocator; threads that take uploads are many, and few of them run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,37 +41,12 @@ class Parts:
     claim: str
 
 
-def folder_in(settings: Settings) -> Path:
-    """The folder that is served."""
-    from platformdirs import user_data_dir
-
-    found = settings.get(FOLDER)
-    return Path(found).expanduser() if found else Path(user_data_dir("muniment"), "served")
-
-
-def keys_in(settings: Settings) -> Path:
-    """The file of keys."""
-    from platformdirs import user_config_dir
-
-    found = settings.get(KEYS)
-    return Path(found).expanduser() if found else Path(user_config_dir("muniment"), "vault-keys.json")
-
-
-def served_limits(settings: Settings) -> Limits:
-    """The limits of a served tenant."""
-    return Limits(
-        snapshots=settings.get(SNAPSHOTS) or None,
-        size=settings.get(SNAPSHOT_BYTES) or None,
-        label=settings.get(LABEL),
-        sessions=settings.get(SESSIONS) or None,
-    )
-
-
 def open_served(settings: Settings, *, loopback: bool, clock: Clock, entropy: Entropy = os.urandom) -> Parts:
     """Open everything that a server needs.
 
     On loopback the first key is made where there is none; elsewhere that is `NoKeys`.
     """
+    platform.share_arenas(ARENAS)
     keys = keys_in(settings)
     if loopback:
         add_key(keys, clock=clock, entropy=entropy, only_first=True)

@@ -200,7 +200,7 @@ def token(call: Call, user: str | None, days: str, new_key: bool, retire: str | 
     """Make tokens for users of a served vault, and change its keys."""
     from muniment.clock import system_clock
     from muniment.vault.keys import DAYS_MOST, add_key, mint, retire_key
-    from muniment.vault.served import CLAIM_NAME, keys_in
+    from muniment.vault.serve_settings import CLAIM_NAME, keys_in
 
     if user is None and not new_key and retire is None:
         raise wrong(say("{parameter} is missing", parameter="--user"))
