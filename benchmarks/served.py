@@ -138,11 +138,17 @@ def until_it_answers(port: int) -> None:
     raise SystemExit("the other server does not answer")
 
 
-def timed(act: Callable[[], T]) -> tuple[float, T]:
-    """Seconds that an act takes, and what it gives."""
-    begun = time.perf_counter()
+def worked(pid: int) -> float:
+    """Seconds of processor that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(pid: int, act: Callable[[], T]) -> tuple[float, float, T]:
+    """Seconds that an act takes, seconds of the server's processor, and what the act gives."""
+    before, begun = worked(pid), time.perf_counter()
     found = act()
-    return time.perf_counter() - begun, found
+    return time.perf_counter() - begun, worked(pid) - before, found
 
 
 def throughput(mib: int, rounds: int) -> None:
@@ -162,13 +168,17 @@ def throughput(mib: int, rounds: int) -> None:
             data = random.Random(2).randbytes(mib << 20)
             up: list[float] = []
             down: list[float] = []
+            cpu: list[tuple[float, float]] = []
+            assert server.process is not None
+            pid = server.process.pid
             for number in range(rounds):
-                theirs, _ = timed(partial(put, port, f"/f{number}", data))
-                ours, answer = timed(partial(client.create, b"%8d" % number + data[8:]))
+                theirs, _, _ = timed(other.pid, partial(put, port, f"/f{number}", data))
+                ours, up_cpu, answer = timed(pid, partial(client.create, b"%8d" % number + data[8:]))
                 name = answer.json["backup_id"]
                 up.append(ours / theirs)
-                theirs_down, _ = timed(partial(fetch, port, f"/f{number}"))
-                ours_down, _ = timed(partial(client.get, name))
+                theirs_down, _, _ = timed(other.pid, partial(fetch, port, f"/f{number}"))
+                ours_down, down_cpu, _ = timed(pid, partial(client.get, name))
+                cpu.append((up_cpu, down_cpu))
                 down.append(ours_down / theirs_down)
                 client.delete(name)
                 print(
@@ -179,6 +189,8 @@ def throughput(mib: int, rounds: int) -> None:
                 f"{begin.__name__}, {mib} MiB, {rounds} rounds: time as a multiple of its time:"
                 f" up {statistics.median(up):.2f}, down {statistics.median(down):.2f}"
             )
+            spent = [statistics.median(one) for one in zip(*cpu, strict=True)]
+            print(f"of a processor: up {mib / spent[0]:.0f} MiB/s, down {mib / spent[1]:.0f} MiB/s")
         finally:
             server.end(signal.SIGTERM)
             other.terminate()
