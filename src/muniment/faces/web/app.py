@@ -52,6 +52,7 @@ CALLS: tuple[tuple[str, str, Handler], ...] = (
 )
 """Every call that needs a token: method, path, what answers it."""
 
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -80,16 +81,21 @@ def build_app(reception: Reception) -> Starlette:
     for method, path, handler in CALLS:
         by_path.setdefault(path, {})[method] = handler
     for path, handlers in by_path.items():
-        routes.append(Route(path, _by_method(reception, handlers), methods=list(handlers)))
+        routes.append(Route(path, _by_method(reception, handlers), methods=METHODS))
     return Starlette(routes=routes, exception_handlers={HTTPException: _no_such_call, Exception: _unforeseen})
 
 
 def _by_method(reception: Reception, handlers: dict[str, Handler]) -> Any:
-    """One route a path, so that the methods it has are known where another one is tried."""
+    """One route a path, which knows the methods that it has: `/uploads/reserve` is no upload's id."""
     known = {method: reception.known(handler) for method, handler in handlers.items()}
+    if "GET" in known:
+        known["HEAD"] = known["GET"]
+    allowed = {"allow": ", ".join(sorted(known))}
 
     async def call(request: Request) -> Response:
-        return await known["GET" if request.method == "HEAD" else request.method](request)
+        if request.method not in known:
+            raise HTTPException(405, headers=allowed)
+        return await known[request.method](request)
 
     return call
 

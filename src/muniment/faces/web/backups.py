@@ -60,6 +60,8 @@ async def reserve(caller: Caller) -> Response:
     if "format" in said or "extent_ids" in said:
         return await reserve_pieces(caller, said, replace)
     total = said.get("total")
+    if isinstance(total, float) and total.is_integer():
+        total = int(total)  # JSON does not tell 10.0 from 10
     if not isinstance(total, int) or isinstance(total, bool) or total < 1:
         raise BadCall(why=say("{name} is missing or is not what it should be", name="total"))
     told = told_by(optional(said, "manifest", dict) or {})

@@ -16,6 +16,7 @@ _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
 _MAYBE_COUNT = {"type": ["integer", "null"], "minimum": 0}
+_SOME = {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}}
 _OCTETS = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -163,11 +164,12 @@ def document() -> Schema:
     backup, upload = _path("backup_id", _ID), _path("upload_id", _ULID)
     stored = ("It is durable, was read back, and counts.", _json("Stored"))
     replace = {"name": "replace", "in": "query", "schema": _ID}
-    said = _header(
-        "X-Manifest",
-        {"type": "string", "pattern": r'^\{"user_label": ?"[A-Za-z0-9 _-]{0,64}", ?"sections": ?\[\]\}$'},
-        "JSON in ASCII: {user_label, sections}.",
-    )
+    said = {
+        "name": "X-Manifest",
+        "in": "header",
+        "description": "JSON in ASCII.",
+        "content": _json("Manifest"),
+    }
     span = _header(
         "Content-Range",
         {"type": "string", "pattern": "^bytes [0-9]{1,15}-[0-9]{1,15}/[0-9]{1,15}$"},
@@ -187,7 +189,7 @@ def document() -> Schema:
                 413,
                 507,
                 parameters=(replace, said),
-                body=_OCTETS,
+                body=_SOME,
             ),
         },
         "/backups/{backup_id}": {
