@@ -223,6 +223,14 @@ class RemoteVault:
             raise SnapshotDamaged(where=snapshot_id, why=say("its index is another one"))
         return index
 
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
+        _require_id(snapshot_id)
+        told = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
+        if not isinstance(told, dict):
+            raise VaultAnswer(where=self._shown, why=say("an object was expected"))
+        return told
+
     def fetch(self, row: Row) -> bytes:
         """The stored piece of an extent; safe from several threads."""
         try:
