@@ -196,7 +196,7 @@ class _Writer:
         """Close what an error has left open."""
         self._chain.close()
         if self._file >= 0:
-            os.close(self._file)
+            platform.close(self._file)
 
     def _folder(self, names: tuple[str, ...]) -> int:
         """The descriptor of a folder; it and those above it are made if they are missing."""
@@ -217,7 +217,7 @@ class _Writer:
                 put(part)
             put(b"")
         finally:
-            os.close(opened)
+            platform.close(opened)
 
     def _dress(self, fd: int, member: Member) -> None:
         kept = 0o1777 if member.kind is Kind.DIRECTORY else 0o777
@@ -260,4 +260,4 @@ def _open_up(root: Root, place: RelPath) -> None:
                             os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
                         )
             if here != fd:
-                os.close(here)
+                platform.close(here)

@@ -53,7 +53,7 @@ def is_database(root: Root, rel: RelPath) -> bool:
         with named(rel):
             return os.pread(fd, len(MAGIC), 0) == MAGIC
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def copy_database(root: Root, rel: RelPath, target: Path) -> DatabaseCopy:

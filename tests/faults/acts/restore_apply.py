@@ -30,14 +30,14 @@ def prepare(place: Path) -> None:
     """A changed workspace; the snapshot was fetched, planned and confirmed."""
     prepare_workspace(place)
     with room(place) as one:
-        order, _ = one.order((place / "from" / "snapshot").read_text())
+        order, _ = one.order()
         one.record.consents.give("restore", order.shown, WitnessKind.TERMINAL)
 
 
 def run(place: Path, acknowledge: Callable[[str], None]) -> None:
     """Plan it again and apply it."""
     with room(place) as one:
-        order, fetched = one.order((place / "from" / "snapshot").read_text())
+        order, fetched = one.order()
         applied = one.restores.apply(order, fetched)
         if applied.troubles:
             raise RestoreFailed(where=applied.backup_id, count=len(applied.troubles))

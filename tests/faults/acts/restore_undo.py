@@ -29,17 +29,17 @@ def prepare(place: Path) -> None:
     """A restore was applied."""
     prepare_workspace(place)
     with room(place) as one:
-        order, fetched = one.order((place / "from" / "snapshot").read_text())
+        order, fetched = one.order()
         one.record.consents.give("restore", order.shown, WitnessKind.TERMINAL)
         applied = one.restores.apply(order, fetched)
         assert not applied.troubles
-        (place / "from" / "restore").write_text(applied.restore)
 
 
 def run(place: Path, acknowledge: Callable[[str], None]) -> None:
     """Undo it."""
     with room(place) as one:
-        undone = one.restores.undo((place / "from" / "restore").read_text())
+        (found,) = one.restores.undo_sets()
+        undone = one.restores.undo(found.restore)
         if undone.kept:
             raise UndoIncomplete(where=undone.restore, count=len(undone.kept))
         acknowledge(undone.restore)

@@ -46,6 +46,9 @@ base.execute("INSERT INTO t VALUES (2)")
 os._exit(0)
 """
 
+SNAPSHOT = "bk_20261130_120000_yyas"
+"""What the first snapshot is called by the clock and the entropy of the stage."""
+
 KEPT = {"a": b"kept", "new/b": b"kept too", "same": b"same"}
 MINE = {"a": b"mine", "same": b"same"}
 
@@ -72,9 +75,9 @@ class Room:
         self.now += timedelta(microseconds=1)
         return self.now
 
-    def order(self, snapshot: str) -> tuple[Order, Fetched]:
+    def order(self) -> tuple[Order, Fetched]:
         """Everything of the plan."""
-        plan, fetched = self.restores.plan(snapshot)
+        plan, fetched = self.restores.plan(SNAPSHOT)
         return choose(plan, overwrite=True, run=True), fetched
 
     def close(self) -> None:
@@ -109,7 +112,7 @@ def prepare_workspace(place: Path) -> None:
         planned = one.backups.plan(Request())
         one.record.consents.give("create", planned.shown, WitnessKind.TERMINAL)
         kept = one.backups.create(planned.plan.plan_id)
-        (place / "from" / "snapshot").write_text(kept.snapshot.id)
+        assert kept.snapshot.id == SNAPSHOT
     (folder / "new/b").unlink()
     (folder / "new").rmdir()
     (folder / "l").unlink()

@@ -10,15 +10,18 @@ import click
 from muniment.backup.model import snapshot_json
 from muniment.backup.reading import Reading, compare
 from muniment.backup.service import picked_bytes
+from muniment.backup.whole import Whole
 from muniment.bundle.model import Packed
+from muniment.bundle.verify import Verified
 from muniment.canonical import Json
 from muniment.disk.root import Root, real_folder
-from muniment.disk.write import write_verified
+from muniment.disk.write import Written, write_verified
 from muniment.errors import ExitCode, Interrupted
 from muniment.evidence import spell
 from muniment.faces.cli.backup_pages import pick, show_snapshots
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.progress import Advance
 from muniment.faces.cli.restore import lay_out
 from muniment.faces.cli.usage import wrong
 from muniment.faces.errors import NobodyToAsk
@@ -158,18 +161,11 @@ def fetch(call: Call, snapshot: str, output: str | None) -> None:
         return
     reading: Reading = call.house.backups.reading(snapshot)
     target = Path(output).absolute()
-    verified = reading.verify()
     with (
         Root.open(real_folder(target.parent)) as root,
         call.terminal.progress(say("fetching"), reading.snapshot.size) as advance,
     ):
-
-        def chunks() -> Iterator[bytes]:
-            for part in reading.download():
-                advance(len(part))
-                yield part
-
-        written = write_verified(root, RelPath((target.name,)), chunks())
+        written, verified = _write_whole(root, RelPath((target.name,)), reading, advance)
     call.terminal.result(
         {
             "backup_id": reading.snapshot.id,
@@ -189,6 +185,24 @@ def fetch(call: Call, snapshot: str, output: str | None) -> None:
             )
         ),
     )
+
+
+def _write_whole(root: Root, rel: RelPath, reading: Reading, advance: Advance) -> tuple[Written, Verified]:
+    """The tar.gz goes to a new file in one pass, which verifies it; after an error nothing is left."""
+    whole = Whole(reading)
+
+    def chunks() -> Iterator[bytes]:
+        told = 0
+        for part in whole:
+            files = whole.files
+            advance(len(part), files - told, whole.path.removeprefix("files/"))
+            told = files
+            yield part
+
+    written = write_verified(root, rel, chunks())
+    if whole.verified is None:  # it ended, so it was verified
+        raise RuntimeError("a snapshot was written that nobody verified")
+    return written, whole.verified
 
 
 @command(

@@ -153,7 +153,7 @@ def _fetching(call: Call) -> Iterator[Callable[[int], None]]:
 def _writing(call: Call, order: Order) -> Iterator[Advance]:
     total = sum(step.after.size for step in order.steps if step.after)
     with call.terminal.progress(say("restoring"), total) as advance:
-        yield lambda size, *_: advance(size)
+        yield advance
 
 
 def _half_done(call: Call, half: HalfRestore | None, *, go_on: bool, start_over: bool, cancel: bool) -> str:
@@ -189,7 +189,7 @@ def _half_done(call: Call, half: HalfRestore | None, *, go_on: bool, start_over:
 
 def _continue(call: Call, restores: Restores, snapshot: str | None) -> None:
     with call.terminal.progress(say("restoring")) as advance:
-        applied = restores.go_on(snapshot, progress=lambda size, *_: advance(size))
+        applied = restores.go_on(snapshot, progress=advance)
     _tell(call, restores, None, applied, None)
 
 

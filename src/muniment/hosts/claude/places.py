@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from muniment.hosts.generic.places import SECRET, TOOL_CACHES
+from muniment.hosts.generic.places import places as generic
 from muniment.hosts.places import Places, Sets
 
 
@@ -27,16 +28,10 @@ def found(workspace: Path, environment: Mapping[str, str]) -> Places:
 
 def places(workspace: Path, home: Path) -> Places:
     """The layout `claude` for a project."""
-    own = workspace / ".muniment"
-    return Places(
+    return replace(
+        generic(workspace),
         name="claude",
-        workspace=workspace,
         data=home / ".claude",
-        rules=own / "backup_rules.md",
-        restore_log=own / "restore.log",
-        former_restore_logs=(),
-        extraction=workspace / ".restore",
-        upload_state=own / "active-upload.json",
         workspace_sets=Sets(
             core=frozenset({"CLAUDE.md", ".claude", "memory", "prompt", "config", "tasks", "skills", ".env"}),
             ask=frozenset({"output", "scripts"}),
