@@ -289,7 +289,7 @@ class RemoteVault:
         data = self._read(answer, most + 1)
         if len(data) > most:
             raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=most))
-        if not answer.isclosed() and (answer.length or 0) > 0:
+        if answer.length:
             raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
         return data
 
@@ -331,10 +331,12 @@ class RemoteVault:
         try:
             yield answer
         finally:
-            if answer.isclosed() and not answer.will_close:
+            # One that was cut short counts as closed as well, and has a length left.
+            if answer.isclosed() and answer.length == 0 and not answer.will_close:
                 with self._lock:
                     self._idle.append((self._monotonic(), connection))
             else:
+                answer.close()  # it holds the socket, too
                 connection.close()
 
     def _send(
