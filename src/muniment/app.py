@@ -97,8 +97,8 @@ class House:
             self.root.close()
         if "vault" in self.__dict__:
             self.vault.close()
-        if "_remote" in self.__dict__ and self._remote is not None:
-            self._remote.close()
+        if "remote" in self.__dict__ and self.remote is not None:
+            self.remote.close()
 
     @cached_property
     def found(self) -> Found:
@@ -321,7 +321,7 @@ class House:
         return open_directory(self.vault_folder, clock=system_clock, limits=limits)
 
     @cached_property
-    def _remote(self) -> RemoteVault | None:
+    def remote(self) -> RemoteVault | None:
         """The vault that a server keeps, if one is set.
 
         An address in the workspace's own file is refused: whoever wrote the workspace would be sent
@@ -414,10 +414,10 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: None if self._remote else refuse_inside(self.vault_folder, saved),
-            most=None if self._remote else limits_of(self.settings()).size,
+            refuse_inside=lambda saved: None if self.remote else refuse_inside(self.vault_folder, saved),
+            most=None if self.remote else limits_of(self.settings()).size,
         )
-        return Backups(self.workspace, self._places(), lambda: self._remote or self.vault, options)
+        return Backups(self.workspace, self._places(), lambda: self.remote or self.vault, options)
 
     def _places(self) -> Places:
         """The layout that is saved: the one set, else the one of the host that is recognised."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
+    from muniment.vault.remote import RemoteVault
     from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
@@ -95,6 +96,10 @@ class House(Protocol):
     @property
     def vault(self) -> VaultStore:
         """The vault, opened; made when it is missing."""
+
+    @property
+    def remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set."""
 
     def served(self, *, loopback: bool) -> Parts:
         """What a server of vaults needs, opened; elsewhere than on loopback there have to be keys."""

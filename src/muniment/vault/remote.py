@@ -96,6 +96,13 @@ class RemoteVault:
         self._identity = ""
 
     @property
+    def url(self) -> str:
+        """Its address, as a person may read it."""
+        one = self._address
+        host = f"[{one.host}]" if ":" in one.host else one.host
+        return f"{'https' if one.secure else 'http'}://{host}:{one.port}{one.base}"
+
+    @property
     def identity(self) -> str:
         """The vault's own id, whatever its address."""
         if not self._identity:
