@@ -187,6 +187,18 @@ def test_a_connection_is_used_again_and_a_stale_one_is_not(quick_path: Path) -> 
         served.close()
 
 
+def test_connections_do_not_pile_up(quick_path: Path) -> None:
+    served = Served(quick_path / "served")
+    try:
+        vault = served.client()
+        for _ in range(10):
+            vault.abort(vault.reserve().upload_id)
+            vault.list()
+        assert len(vault._idle) <= 4
+    finally:
+        served.close()
+
+
 def test_whole_snapshots_of_other_clients_are_read(quick_path: Path) -> None:
     """Beside them our own snapshots are made as ever."""
     served = Served(quick_path / "served")

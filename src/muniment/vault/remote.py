@@ -56,6 +56,9 @@ SILENCE_S = 60.0
 FRESH_S = 20.0
 """A connection that was idle for longer is not used again: the other side may just close it."""
 
+IDLE_MOST = 4
+"""Connections that are kept for later calls."""
+
 ANSWER_MOST = 64 << 20
 CHUNK = 256 << 10
 
@@ -342,6 +345,10 @@ class RemoteVault:
             if answer.isclosed() and answer.length == 0 and not answer.will_close:
                 with self._lock:
                     self._idle.append((self._monotonic(), connection))
+                    surplus = self._idle[:-IDLE_MOST]
+                    del self._idle[:-IDLE_MOST]
+                for _, former in surplus:
+                    former.close()
             else:
                 answer.close()  # it holds the socket, too
                 connection.close()
