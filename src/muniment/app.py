@@ -101,8 +101,8 @@ class House:
             self.root.close()
         if "vault" in self.__dict__:
             self.vault.close()
-        if "_remote" in self.__dict__ and self._remote is not None:
-            self._remote.close()
+        if "remote" in self.__dict__ and self.remote is not None:
+            self.remote.close()
 
     @cached_property
     def found(self) -> Found:
@@ -316,7 +316,7 @@ class House:
         return open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
 
     @cached_property
-    def _remote(self) -> RemoteVault | None:
+    def remote(self) -> RemoteVault | None:
         """The vault that a server keeps, if one is set."""
         from muniment.vault.place import Address, is_remote
         from muniment.vault.settings import VAULT_URL
@@ -457,11 +457,11 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: None if self._remote else refuse_inside(self.vault_folder, saved),
-            most=None if self._remote else limits_of(self.settings()).size,
+            refuse_inside=lambda saved: None if self.remote else refuse_inside(self.vault_folder, saved),
+            most=None if self.remote else limits_of(self.settings()).size,
         )
         self._tell_of_claude()
-        return Backups(self.workspace, self._places, lambda: self._remote or self.vault, options)
+        return Backups(self.workspace, self._places, lambda: self.remote or self.vault, options)
 
     def _tell_of_claude(self) -> None:
         """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;

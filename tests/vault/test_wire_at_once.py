@@ -172,9 +172,14 @@ def test_what_is_no_http_is_answered_in_the_one_shape(one: TableClient) -> None:
 def test_more_connections_than_there_may_be(hasty: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Guarded, "connections_most", 5)
     one = TableClient(hasty.port, hasty.token())
+    kept = one.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert kept.recv(65536).startswith(b"HTTP/1.1 200")
     opened = [one.raw(b"") for _ in range(10)]
-    for each in opened:
-        assert each.recv(1) == b""
+    told = [rest(each) for each in opened]
+    assert rest(kept) == b"", "the one that nobody used made room"
+    refused = [json.loads(answer.partition(b"\r\n\r\n")[2]) for answer in told if answer]
+    assert {each["error"] for each in refused} == {"too_many"} and len(refused) == 5
+    for each in (kept, *opened):
         each.close()
     assert one.create(b"x").status == 201
 

@@ -56,6 +56,9 @@ SILENCE_S = 60.0
 FRESH_S = 20.0
 """A connection that was idle for longer is not used again: the other side may just close it."""
 
+IDLE_MOST = 4
+"""Connections that are kept for later calls."""
+
 ANSWER_MOST = 64 << 20
 CHUNK = 256 << 10
 
@@ -94,6 +97,13 @@ class RemoteVault:
         self._lock = threading.Lock()
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []
         self._identity = ""
+
+    @property
+    def url(self) -> str:
+        """Its address, as a person may read it."""
+        one = self._address
+        host = f"[{one.host}]" if ":" in one.host else one.host
+        return f"{'https' if one.secure else 'http'}://{host}:{one.port}{one.base}"
 
     @property
     def identity(self) -> str:
@@ -297,7 +307,7 @@ class RemoteVault:
         data = self._read(answer, most + 1)
         if len(data) > most:
             raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=most))
-        if not answer.isclosed() and (answer.length or 0) > 0:
+        if answer.length:
             raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
         return data
 
@@ -339,10 +349,16 @@ class RemoteVault:
         try:
             yield answer
         finally:
-            if answer.isclosed() and not answer.will_close:
+            # One that was cut short counts as closed as well, and has a length left.
+            if answer.isclosed() and answer.length == 0 and not answer.will_close:
                 with self._lock:
                     self._idle.append((self._monotonic(), connection))
+                    surplus = self._idle[:-IDLE_MOST]
+                    del self._idle[:-IDLE_MOST]
+                for _, former in surplus:
+                    former.close()
             else:
+                answer.close()  # it holds the socket, too
                 connection.close()
 
     def _send(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from muniment.canonical import Json
 from muniment.clock import system_clock
 from muniment.errors import ExitCode, MunimentError
@@ -15,6 +17,9 @@ from muniment.vault.examine import Examined, Part, examine
 from muniment.vault.mark import Check, note_check
 from muniment.vault.open import rebuild_directory
 from muniment.vault.place import address_of
+
+if TYPE_CHECKING:
+    from muniment.vault.remote import RemoteVault
 
 _PARTS: dict[Part, Message] = {
     Part.CATALOGUE: say("catalogue"),
@@ -30,6 +35,9 @@ _SHOWN = 100
 @command(examples=("muniment vault status",))
 def status(call: Call) -> None:
     """Tell where the vault lies and what is in it."""
+    if call.house.remote is not None:
+        _show_remote(call, call.house.remote)
+        return
     vault, address = call.house.vault, address_of(call.house.vault_folder)
     listing, holdings = vault.list(), vault.catalogue.holdings()
     damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
@@ -56,6 +64,32 @@ def status(call: Call) -> None:
                 (say("needed by nothing"), size(holdings.dead_bytes)),
             ]
         ),
+    )
+
+
+def _show_remote(call: Call, vault: RemoteVault) -> None:
+    """What a client may know of a vault that a server keeps."""
+    listing = vault.list()
+    damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
+    rows: list[tuple[Message, object]] = [
+        (say("place"), vault.url),
+        (say("id"), vault.identity),
+        (say("snapshots"), len(listing.snapshots)),
+        (say("damaged"), ", ".join(damaged) or "0"),
+        (say("under way"), listing.uploading),
+    ]
+    if listing.remaining is not None:
+        rows.append((say("slots left"), listing.remaining))
+    call.terminal.result(
+        {
+            "url": vault.url,
+            "id": vault.identity,
+            "snapshots": len(listing.snapshots),
+            "damaged": list(damaged),
+            "uploading": listing.uploading,
+            "remaining": listing.remaining,
+        },
+        lambda: call.terminal.lines(rows),
     )
 
 

@@ -12,38 +12,42 @@ from muniment.bundle.errors import BadBundle, BadExtent, BadIndex
 from muniment.bundle.vault import Listing, Snapshot, Stored
 from muniment.clock import instant
 from muniment.disk.errors import Locked, NoSpace, TooManyOpen
-from muniment.errors import MunimentError, NotFound, UsageError
+from muniment.errors import MunimentError
 from muniment.faces.i18n.errors import for_programs
 from muniment.faces.i18n.language import Language
 from muniment.faces.i18n.translate import Translator
 from muniment.vault.catalogue import Upload
 from muniment.vault.errors import (
+    BadCall,
     BadDescription,
     BadLabel,
     BadUpload,
     CatalogueBusy,
     ExtentsMissing,
-    NoKeys,
+    NoSuchFile,
     OffsetConflict,
     PeerRefused,
     QuotaExceeded,
     SessionsExceeded,
     SnapshotTooLarge,
     TokenRefused,
+    UnknownSnapshot,
+    UploadGone,
 )
 
 _STATUS: tuple[tuple[type[MunimentError], int], ...] = (
     (TokenRefused, 401),
-    (NoKeys, 401),
     (PeerRefused, 403),
-    (NotFound, 404),
+    (UnknownSnapshot, 404),
+    (UploadGone, 404),
+    (NoSuchFile, 404),
     (QuotaExceeded, 409),
     (SessionsExceeded, 409),
     (OffsetConflict, 409),
     (ExtentsMissing, 409),
     (SnapshotTooLarge, 413),
     (BadBundle, 422),
-    (UsageError, 400),
+    (BadCall, 400),
     (BadLabel, 400),
     (BadDescription, 400),
     (BadUpload, 400),

@@ -23,6 +23,7 @@ CONNECTIONS = 512
 STUCK_S = 60.0
 """So long a reader may take no byte of what waits for it."""
 
+_TOO_MANY = plain_refusal(503, "too_many", "There are too many connections.")
 _NO_HTTP = plain_refusal(400, "no_http", "What was sent is not HTTP.")
 
 
@@ -39,11 +40,15 @@ class Guarded(H11Protocol):
         self._stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The head has to come from now on; one connection too many is closed at once."""
+        """The head has to come from now on.  Where there are too many connections, one that nobody uses
+        is closed; when there is none, this one is refused."""
         super().connection_made(transport)
         if len(self.connections) > self.connections_most:
-            transport.abort()
-            return
+            idle = next((one for one in self.connections if one is not self and _is_idle(one)), None)
+            if idle is None:
+                self._refuse(503, _TOO_MANY.body)
+                return
+            idle.transport.close()
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -63,10 +68,16 @@ class Guarded(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets an error in the one shape as well."""
-        body = _NO_HTTP.body
+        self._refuse(400, _NO_HTTP.body)
+
+    def _refuse(self, status: int, body: bytes | memoryview) -> None:
         head = [(b"content-type", b"application/json"), (b"connection", b"close")]
         head.append((b"content-length", str(len(body)).encode()))
-        events = (h11.Response(status_code=400, headers=head), h11.Data(data=bytes(body)), h11.EndOfMessage())
+        events = (
+            h11.Response(status_code=status, headers=head),
+            h11.Data(data=bytes(body)),
+            h11.EndOfMessage(),
+        )
         for event in events:
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
@@ -99,3 +110,8 @@ class Guarded(H11Protocol):
 
     def _abort(self) -> None:
         self.transport.abort()
+
+
+def _is_idle(connection: Any) -> bool:
+    """Whether a connection is only kept for a call that may come."""
+    return connection.cycle is not None and connection.cycle.response_complete
