@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from muniment.record.subject import Subject
     from muniment.settings import Setting
     from muniment.vault.place import Whereabouts
+    from muniment.vault.remote import RemoteVault
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 
@@ -54,9 +56,10 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
+    from muniment.vault.serve_settings import SETTINGS as SERVED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *VAULT)
 
 
 class House:
@@ -98,6 +101,8 @@ class House:
             self.root.close()
         if "vault" in self.__dict__:
             self.vault.close()
+        if "remote" in self.__dict__ and self.remote is not None:
+            self.remote.close()
 
     @cached_property
     def found(self) -> Found:
@@ -285,11 +290,16 @@ class House:
 
     @cached_property
     def vault_folder(self) -> Path:
-        """The folder in which the vault lies, whether there is one yet or not."""
-        from muniment.vault.place import default_folder, folder_of
+        """The folder in which the vault lies, whether there is one yet or not; `KeptElsewhere` when a
+        server keeps it."""
+        from muniment.path import printable
+        from muniment.vault.errors import KeptElsewhere
+        from muniment.vault.place import default_folder, folder_of, is_remote
         from muniment.vault.settings import VAULT_URL
 
         address = self.settings().get(VAULT_URL)
+        if is_remote(address):
+            raise KeptElsewhere(where=printable(address))
         return folder_of(address) if address else default_folder()
 
     @cached_property
@@ -304,6 +314,33 @@ class House:
         require_supported()
         limits = limits_of(self.settings())
         return open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
+
+    @cached_property
+    def remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set."""
+        from muniment.vault.place import Address, is_remote
+        from muniment.vault.settings import VAULT_URL
+
+        settings = self.settings()
+        address_set = settings.get(VAULT_URL)
+        if not is_remote(address_set):
+            return None
+        from muniment.clock import system_clock
+        from muniment.vault.bearing import token_source
+        from muniment.vault.remote import RemoteVault
+
+        address = Address.of(address_set)
+        source = token_source(address, settings, self._environment, system_clock)
+        return RemoteVault(address, source, note=self._note)
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened."""
+        from muniment.clock import system_clock
+        from muniment.disk.platform import require_supported
+        from muniment.vault.served import open_served
+
+        require_supported()
+        return open_served(self.settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -420,11 +457,11 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
-            most=limits_of(self.settings()).size,
+            refuse_inside=lambda saved: None if self.remote else refuse_inside(self.vault_folder, saved),
+            most=None if self.remote else limits_of(self.settings()).size,
         )
         self._tell_of_claude()
-        return Backups(self.workspace, self._places, lambda: self.vault, options)
+        return Backups(self.workspace, self._places, lambda: self.remote or self.vault, options)
 
     def _tell_of_claude(self) -> None:
         """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;

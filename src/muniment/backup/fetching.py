@@ -11,7 +11,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,8 @@ class Fetching:
 
         What was fetched before is used again when it is still what its inventory says.
         """
+        if only and reading.index.whole:
+            return self._part_of_whole(reading, only, advance)
         backup_id = reading.snapshot.id
         place = self.place(backup_id, only)
         if not only:
@@ -139,6 +141,16 @@ class Fetching:
         self._remember(fetched)
         return fetched
 
+    def _part_of_whole(self, reading: Reading, only: Sequence[str], advance: Advance) -> Fetched:
+        """A part of what came as a tar.gz of another's: it has no order to go by, so all is fetched."""
+        fetched = self.fetch(reading, (), advance)
+        inside = _inside(only)
+        rows = tuple(row for row in fetched.rows if inside(row.path))
+        for given in only:
+            if not any(_inside([given])(row.path) for row in rows):
+                raise NoSuchEntry(where=printable(given))
+        return replace(fetched, rows=with_folders(rows), whole=False)
+
     def _require_no_link(self) -> None:
         """The extraction folder is ours; a link in its place would lead elsewhere."""
         root = self._workspace.root
@@ -155,13 +167,7 @@ class Fetching:
         advance: Advance,
     ) -> tuple[dict[str, Packed], dict[str, Any]]:
         names = [bundle_path(path) for path in only]
-        for name, given in zip(names, only, strict=True):
-            if not name or not name.startswith(("files/", "api/")):
-                raise NoSuchEntry(where=printable(given))
-
-        def inside(path: str) -> bool:
-            return any(path == name or path.startswith(f"{name}/") for name in names)
-
+        inside = _inside(only)
         listed = {path: packed for path, packed in reading.contents.files.items() if inside(path)}
         runs = (
             _told(unfold_rows(reading, run), advance)
@@ -243,6 +249,19 @@ class Fetching:
             root.unlink(_inventory(place), missing_ok=True)
         if root.exists(place):
             discard(root, place)
+
+
+def _inside(only: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path of the bundle is one of those given, or below it."""
+    names = [bundle_path(path) for path in only]
+    for name, given in zip(names, only, strict=True):
+        if not name.startswith(("files/", "api/")):
+            raise NoSuchEntry(where=printable(given))
+
+    def inside(path: str) -> bool:
+        return any(path == name or path.startswith(f"{name}/") for name in names)
+
+    return inside
 
 
 def _inventory(place: RelPath) -> RelPath:

@@ -31,7 +31,7 @@ class Upload:
     def begin(cls, vault: Vault, replace: str | None = None) -> Upload:
         """Reserve; a vault without a free slot refuses here, before anything was packed."""
         upload = cls(vault, vault.reserve((), replace=replace).upload_id, replace)
-        newest = next(iter(vault.list().snapshots), None)
+        newest = next((one for one in vault.list().snapshots if not one.whole), None)
         if newest is not None:
             upload.name(vault.index(newest.id).ids)
         return upload

@@ -50,7 +50,10 @@ class Whole:
     def _check(self) -> Verified:
         received = iter(self._passed.get, None)
         try:
-            return verify(held(self._reading.index, raw(received)), self)
+            index = self._reading.index
+            # What came as a tar.gz of another's is kept as its own bytes, and held to them.
+            whole = raw(held(index, received)) if index.whole else held(index, raw(received))
+            return verify(whole, self)
         finally:
             # Whoever hands on must never wait for one who has given up.
             for _ in received:

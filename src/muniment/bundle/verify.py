@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from muniment.bundle.errors import BadManifest, ContentsDiffer
 from muniment.bundle.extent import inflate
+from muniment.bundle.gunzip import raw as inflated
 from muniment.bundle.index import Index
 from muniment.bundle.join import Fetch
 from muniment.bundle.manifest import BYTES_MOST, read_manifest
@@ -131,12 +132,18 @@ def _compare(manifest: bytes, found: dict[str, tuple[int, bytes]]) -> Verified:
 
 
 def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
-    """The tar stream from an index and its pieces, each checked against its row.
+    """The tar stream from an index and its pieces, each checked against its row; of a snapshot that
+    was sent whole it is what its tar.gz holds.
 
     Pieces are fetched and inflated ahead by `workers` threads, so `fetch` must allow that; 0 does
     everything in the calling one.
     """
 
+    pieces = _unfold(index, fetch, workers)
+    yield from inflated(pieces) if index.whole else pieces
+
+
+def _unfold(index: Index, fetch: Fetch, workers: int) -> Iterator[bytes]:
     def one(rows: list[Row]) -> list[bytes]:
         return [inflate(fetch(row), row) for row in rows]
 

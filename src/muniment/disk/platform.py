@@ -260,3 +260,17 @@ LOCAL_FILE_SYSTEMS = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay", "bcachefs", "apfs"}
 )
 """File systems of one kernel, on which its locks can be trusted."""
+
+
+_M_ARENA_MAX = -8
+
+
+def share_arenas(most: int) -> None:
+    """Let all threads take memory from so few arenas, where the C library has any.
+
+    glibc gives each thread that waits for another an arena of its own, and keeps in each what was
+    used once: with many threads most of a process's memory is what they no longer use.
+    """
+    mallopt = getattr(_libc, "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, most)

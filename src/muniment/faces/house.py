@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from muniment.record.state import Workspace
     from muniment.record.subject import Subject
     from muniment.vault.place import Whereabouts
+    from muniment.vault.remote import RemoteVault
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 Note = Callable[[Message], None]
@@ -97,6 +99,13 @@ class House(Protocol):
     @property
     def vault(self) -> VaultStore:
         """The vault, opened; made when it is missing."""
+
+    @property
+    def remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set."""
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened; elsewhere than on loopback there have to be keys."""
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""

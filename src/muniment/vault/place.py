@@ -21,9 +21,9 @@ def folder_of(address: str) -> Path:
 
     >>> folder_of("file:///srv/my%20vault").as_posix()
     '/srv/my vault'
-    >>> folder_of("https://vault.example")
+    >>> folder_of("s3://bucket")
     Traceback (most recent call last):
-    ValueError: a vault is named by file:///…; https:// can not be used yet
+    ValueError: a vault is named by file:///… or http(s)://…; s3:// can not be used yet
     """
     try:
         parts = urlsplit(address)
@@ -31,9 +31,14 @@ def folder_of(address: str) -> Path:
         raise ValueError(say("no address: {value}", value=printable(repr(address)))) from error
     if parts.scheme != "file":
         if not parts.scheme or "://" not in address:
-            raise ValueError(say("a vault is named by file:///…, found {value}", value=repr(address)))
+            raise ValueError(
+                say("a vault is named by file:///… or http(s)://…, found {value}", value=repr(address))
+            )
         raise ValueError(
-            say("a vault is named by file:///…; {scheme}:// can not be used yet", scheme=parts.scheme)
+            say(
+                "a vault is named by file:///… or http(s)://…; {scheme}:// can not be used yet",
+                scheme=parts.scheme,
+            )
         )
     path = os.fsdecode(unquote_to_bytes(parts.path))
     if (
@@ -48,6 +53,42 @@ def folder_of(address: str) -> Path:
             say("file:/// and the whole path of a folder were expected, found {value}", value=repr(address))
         )
     return Path(os.path.normpath(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a vault answers; a `ValueError` with a `Message` for what is no such address.
+
+    >>> Address.of("http://127.0.0.1:8080").port
+    8080
+    """
+
+    secure: bool
+    host: str
+    port: int
+    base: str
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """Read `http://host:port/base`."""
+        try:
+            parts = urlsplit(text)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:
+            raise ValueError(say("no address: {value}", value=printable(repr(text)))) from error
+        odd = parts.username or parts.password or parts.query or parts.fragment
+        if parts.scheme not in ("http", "https") or not parts.hostname or odd or not text.isprintable():
+            raise ValueError(say("no address: {value}", value=printable(repr(text))))
+        return cls(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
+
+
+def is_remote(address: str) -> bool:
+    """Whether an address is one of a server.
+
+    >>> is_remote("https://vault.example"), is_remote("file:///srv/vault")
+    (True, False)
+    """
+    return address.startswith(("http://", "https://"))
 
 
 def address_of(folder: Path) -> str:

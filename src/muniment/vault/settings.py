@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muniment.settings import Setting, Settings, integer, text
-from muniment.vault.place import folder_of
+from muniment.vault.place import Address, folder_of, is_remote
 
 if TYPE_CHECKING:
     from muniment.bundle.vault import Limits
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def _address(value: object) -> str:
     address = text(value)
-    if address:
+    if is_remote(address):
+        Address.of(address)
+    elif address:
         folder_of(address)
     return address
 
@@ -22,7 +24,7 @@ VAULT_URL: Setting[str] = Setting(
     "vault.url",
     "",
     _address,
-    "Where snapshots are kept, as file:///…; empty: in your own data folder.",
+    "Where snapshots are kept, as file:///… or http(s)://…; empty: in your own data folder.",
     aliases=("MUNIMENT_VAULT",),
     personal=True,
 )
@@ -41,7 +43,15 @@ SNAPSHOT_BYTES: Setting[int] = Setting(
     "How many bytes the tar.gz of one snapshot may have; 0: no limit.",
 )
 
-SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES)
+TOKEN_FILE: Setting[str] = Setting(
+    "vault.token_file",
+    "",
+    text,
+    "The file that holds the token for a vault over HTTP; CONTAINER_JWT counts before it.",
+    personal=True,
+)
+
+SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES, TOKEN_FILE)
 
 
 def limits_of(settings: Settings) -> Limits:

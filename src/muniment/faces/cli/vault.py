@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from muniment.canonical import Json
 from muniment.clock import system_clock
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
+from muniment.faces.cli.usage import wrong
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.vault.collect import collect
@@ -14,6 +17,9 @@ from muniment.vault.examine import Examined, Part, examine
 from muniment.vault.mark import Check, note_check
 from muniment.vault.open import rebuild_directory
 from muniment.vault.place import address_of
+
+if TYPE_CHECKING:
+    from muniment.vault.remote import RemoteVault
 
 _PARTS: dict[Part, Message] = {
     Part.CATALOGUE: say("catalogue"),
@@ -29,6 +35,9 @@ _SHOWN = 100
 @command(examples=("muniment vault status",))
 def status(call: Call) -> None:
     """Tell where the vault lies and what is in it."""
+    if call.house.remote is not None:
+        _show_remote(call, call.house.remote)
+        return
     vault, address = call.house.vault, address_of(call.house.vault_folder)
     listing, holdings = vault.list(), vault.catalogue.holdings()
     damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
@@ -55,6 +64,32 @@ def status(call: Call) -> None:
                 (say("needed by nothing"), size(holdings.dead_bytes)),
             ]
         ),
+    )
+
+
+def _show_remote(call: Call, vault: RemoteVault) -> None:
+    """What a client may know of a vault that a server keeps."""
+    listing = vault.list()
+    damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
+    rows: list[tuple[Message, object]] = [
+        (say("place"), vault.url),
+        (say("id"), vault.identity),
+        (say("snapshots"), len(listing.snapshots)),
+        (say("damaged"), ", ".join(damaged) or "0"),
+        (say("under way"), listing.uploading),
+    ]
+    if listing.remaining is not None:
+        rows.append((say("slots left"), listing.remaining))
+    call.terminal.result(
+        {
+            "url": vault.url,
+            "id": vault.identity,
+            "snapshots": len(listing.snapshots),
+            "damaged": list(damaged),
+            "uploading": listing.uploading,
+            "remaining": listing.remaining,
+        },
+        lambda: call.terminal.lines(rows),
     )
 
 
@@ -190,6 +225,49 @@ def rebuild(call: Call) -> ExitCode | None:
     return None if whole else ExitCode.NOT_VERIFIED
 
 
+@command(
+    more=(
+        say(
+            "The first call makes the key. --new-key makes another one, with which tokens are made from "
+            "then on; the former ones hold until their key is retired with --retire. The token alone goes "
+            "to standard output; a key is never shown."
+        ),
+    ),
+    examples=("muniment vault token --user alice --days 90",),
+    rehearses=False,
+)
+@option("--user", metavar="NAME", about=say("Make a token for this user."))
+@option("--days", metavar="DAYS", default="30", about=say("It holds for so many days."))
+@option("--new-key", is_flag=True, about=say("Make a new key first."))
+@option("--retire", metavar="KEY", about=say("Refuse every token of this key from now on."))
+def token(call: Call, user: str | None, days: str, new_key: bool, retire: str | None) -> None:
+    """Make tokens for users of a served vault, and change its keys."""
+    from muniment.clock import system_clock
+    from muniment.vault.keys import DAYS_MOST, add_key, mint, retire_key
+    from muniment.vault.serve_settings import CLAIM_NAME, keys_in
+
+    if user is None and not new_key and retire is None:
+        raise wrong(say("{parameter} is missing", parameter="--user"))
+    number = int(days) if days.isascii() and days.isdigit() else 0
+    if not 1 <= number <= DAYS_MOST:
+        raise wrong(say("--days: a whole number from 1 to {most} was expected", most=DAYS_MOST))
+    settings = call.house.settings()
+    path = keys_in(settings)
+    kid = add_key(path, clock=system_clock, only_first=not new_key) if user or new_key else None
+    if retire is not None:
+        retire_key(path, retire, clock=system_clock)
+    made = None
+    if user is not None:
+        made = mint(path, user, clock=system_clock, claim=settings.get(CLAIM_NAME), days=number)
+    call.terminal.note(say("keys: {path}", path=str(path)))
+    if kid is not None:
+        call.terminal.note(say("key: {kid}", kid=kid))
+    call.terminal.result(
+        {"token": made, "key": kid, "retired": retire, "keys": str(path), "days": number},
+        lambda: call.terminal.print(made) if made else None,
+    )
+
+
 VAULT = Group(
     table={
         "status": Entry(
@@ -197,6 +275,11 @@ VAULT = Group(
         ),
         "fsck": Entry("muniment.faces.cli.vault:fsck", say("Read everything in the vault and check it.")),
         "gc": Entry("muniment.faces.cli.vault:gc", say("Remove what no snapshot needs any more.")),
+        "token": Entry(
+            "muniment.faces.cli.vault:token",
+            say("Make tokens for users of a served vault, and change its keys."),
+            extra="serve",
+        ),
         "rebuild": Entry(
             "muniment.faces.cli.vault:rebuild", say("Make the vault's catalogue again from what is stored.")
         ),
