@@ -235,6 +235,25 @@ def test_a_peer_that_may_not_call(quick_path: Path) -> None:
         served.close()
 
 
+def test_what_a_header_says_of_an_address_counts_from_trusted_proxies_alone(quick_path: Path) -> None:
+    from muniment.faces.web.reception import Rules
+    from muniment.vault.access import network
+
+    served = Served(quick_path / "served", SERVED, rules=Rules(peers=[network("fdaa::/16")]))
+    try:
+        one = TableClient(served.port, served.token())
+        for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+            assert one.call("GET", "/backups", headers={name: "fdaa::1"}).status == 403
+    finally:
+        served.close()
+    served = Served(quick_path / "other", SERVED, rules=Rules(peers=[network("127.0.0.1")]))
+    try:
+        one = TableClient(served.port, served.token())
+        assert one.call("GET", "/backups", headers={"X-Forwarded-For": "198.51.100.7"}).status == 200
+    finally:
+        served.close()
+
+
 # Full disks
 
 
