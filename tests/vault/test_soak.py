@@ -9,7 +9,7 @@ from tests.vault.servers import Served
 from tests.vault.soak import soak
 
 from muniment.vault.examine import examine
-from muniment.vault.serve_settings import SERVED
+from muniment.vault.tenants import SERVED
 
 
 def all_sound(served: Served) -> None:

@@ -25,7 +25,7 @@ from muniment.faces.web.guarded import Guarded
 from muniment.vault.collect import collect
 from muniment.vault.errors import UploadGone
 from muniment.vault.examine import examine
-from muniment.vault.serve_settings import SERVED
+from muniment.vault.tenants import SERVED
 from muniment.vault.whole import Told, Wholes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,7 +51,8 @@ class Reading:
     index: Index
     fetched: int = field(default=0)
 
-    def _raw(self, row: Row) -> bytes:
+    def raw(self, row: Row) -> bytes:
+        """The raw bytes of one row, checked."""
         piece = self.vault.fetch(row)
         self.fetched += len(piece)
         return inflate(piece, row)
@@ -59,7 +61,7 @@ class Reading:
     def contents(self) -> Contents:
         """The manifest, read from its own extents alone."""
         name = wire(MANIFEST)
-        members = Members(self._raw(row) for row in self.index if row.path == name)
+        members = Members(self.raw(row) for row in self.index if row.path == name)
         for member in members:
             if member.path == MANIFEST:
                 files: dict[str, Packed] = {}
@@ -70,6 +72,34 @@ class Reading:
                 facts = read_manifest(b"".join(members.content()), each)
                 return Contents(facts, files)
         raise BadManifest(why=say("there is none"))
+
+    def packed(self, path: str) -> Packed | None:
+        """The manifest's row of one file.
+
+        Our manifests have their rows in the order of paths and cut their text between rows, so a few
+        stretches of it are enough; whatever is written otherwise is read whole.
+        """
+        if "contents" not in self.__dict__:
+            found = self._sought(path)
+            if found is not None:
+                return found
+        return self.contents.files.get(path)
+
+    def _sought(self, path: str) -> Packed | None:
+        stretches = [row for row in self.index if row.path == wire(MANIFEST)]
+        low, high = 0, len(stretches)
+        while low < high:
+            middle = (low + high) // 2
+            rows = rows_of(self.raw(stretches[middle]))
+            if not rows:  # the opening, or the end
+                low, high = (middle + 1, high) if middle == 0 else (low, middle)
+            elif wire(path) < wire(rows[0].path):
+                high = middle
+            elif wire(path) > wire(rows[-1].path):
+                low = middle + 1
+            else:
+                return next((row for row in rows if row.path == path), None)
+        return None
 
     def files(self, below: str = "") -> list[Packed]:
         """The files at or below a path of the snapshot, in the order of their paths."""
@@ -99,10 +129,10 @@ class Reading:
         The last piece comes only when all of it was right.
         """
         wanted = bundle_path(path)
-        packed = self.contents.files.get(wanted)
+        packed = self.packed(wanted)
         if packed is None:
             raise NoSuchEntry(where=printable(path))
-        members = Members(self._raw(row) for row in self._around(wire(wanted)))
+        members = Members(self.raw(row) for row in self._around(wire(wanted)))
         state = hashlib.sha256()
         for member in members:
             if member.path != wanted:
@@ -142,6 +172,25 @@ class Reading:
     def download(self) -> Iterator[bytes]:
         """The bytes of the tar.gz."""
         return self.vault.download(self.snapshot.id)
+
+
+def rows_of(text: bytes) -> list[Packed]:
+    r"""The rows that stand whole in a stretch of a manifest as we write it, one a line; of any other
+    text none.
+
+    >>> rows_of(b',\n{"path":"files/data/a","size":1,"sha256":"00"},\n{"path":"files/data/b"')
+    [Packed(path='files/data/a', size=1, sha256='00')]
+    """
+    found: list[Packed] = []
+    for line in text.split(b"\n"):
+        if not line.startswith(b'{"path":'):
+            continue
+        try:
+            row = json.loads(line.rstrip(b","))
+            found.append(Packed(plain(row["path"]), row["size"], row["sha256"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def bundle_path(text: str) -> str:

@@ -105,6 +105,9 @@ def survey(
         try:
             root = Root.open(section.path)
         except NotThere:
+            if section.name == DATA:
+                folder = printable(str(section.path))
+                seen.warnings.append(say("the host's folder {folder} is not there", folder=folder))
             continue
         with root:
             walk = Walk(

@@ -115,6 +115,10 @@ class Vault(Protocol):
         """One snapshot."""
         ...
 
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
+        ...
+
     def reserve(self, ids: Iterable[bytes] = (), *, replace: str | None = None) -> Reservation:
         """Begin an upload, naming extents that are meant to be used again."""
         ...

@@ -9,6 +9,7 @@ import fcntl
 import os
 import signal
 import stat
+import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -141,6 +142,26 @@ def forget_cache(fd: int) -> None:
     """Drop a file's clean pages, so that reading it back asks the disk and not the memory."""
     if LINUX:
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+_F_OFD_GETLK: int = 36
+"""Linux: ask for a lock of the open file. The `fcntl` of Python 3.11 does not name it."""
+
+
+def is_range_locked(fd: int, start: int, length: int) -> bool:
+    """Whether any other open file description holds a lock on a range of bytes of the file.
+
+    Asked for as a lock to write, so that locks of readers count too; nothing is locked.
+    """
+    # struct flock: type, whence, start, length, pid; the two systems order the members differently.
+    if LINUX:
+        layout, asked = "hhqqi4x", (fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        kind, call = 0, _F_OFD_GETLK
+    else:
+        layout, asked = "qqihh", (start, length, 0, fcntl.F_WRLCK, os.SEEK_SET)
+        kind, call = 3, fcntl.F_GETLK
+    answer = struct.unpack(layout, fcntl.fcntl(fd, call, struct.pack(layout, *asked)))
+    return bool(answer[kind] != fcntl.F_UNLCK)
 
 
 class Writers(Enum):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from muniment.disk.root import Root
+from muniment.errors import MunimentError
 from muniment.message import say
 from muniment.path import printable
 from muniment.vault.errors import VaultInside
@@ -102,6 +105,40 @@ def default_folder() -> Path:
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("muniment"), "vault")
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a vault lies: its folder (None where it is reached by another way), its id (empty while
+    there is none, or none that can be read), and whether it lies on a device of what it saves."""
+
+    address: str
+    folder: Path | None
+    identity: str
+    shares_device: bool
+
+
+def whereabouts(address: str, saved: Iterable[Path]) -> Whereabouts:
+    """Look where the vault of an address lies (empty: the usual one); nothing is made by looking."""
+    if address and not address.startswith("file:"):
+        return Whereabouts(address, None, "", False)
+    folder = folder_of(address) if address else default_folder()
+    identity = ""
+    if folder.is_dir():
+        from muniment.vault.mark import read_mark
+
+        with suppress(MunimentError), Root.open(folder) as root:
+            identity = read_mark(root)
+    devices = {_device(one) for one in saved}
+    return Whereabouts(address_of(folder), folder, identity, _device(folder) in devices)
+
+
+def _device(folder: Path) -> int:
+    """The device that holds a folder, or would hold it."""
+    for path in (folder, *folder.parents):
+        with suppress(OSError):
+            return os.stat(path).st_dev
+    return -1
 
 
 def refuse_inside(vault: Path, saved: Iterable[Path]) -> None:

@@ -133,6 +133,16 @@ class RemoteVault:
                 return snapshot
         raise UnknownSnapshot(where=snapshot_id)
 
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
+        _require_id(snapshot_id)
+        said = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
+        with self._reading():
+            facts = said["facts"]
+            if not isinstance(facts, dict):
+                raise TypeError("an object was expected")
+        return facts
+
     def _listing(self) -> Listing:
         said = self._json("GET", "/backups", again=True)
         with self._reading():

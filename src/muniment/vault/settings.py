@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from muniment.bundle.vault import Limits
+from typing import TYPE_CHECKING
+
 from muniment.settings import Setting, Settings, integer, text
 from muniment.vault.place import Address, folder_of, is_remote
+
+if TYPE_CHECKING:
+    from muniment.bundle.vault import Limits
 
 
 def _address(value: object) -> str:
@@ -22,6 +26,7 @@ VAULT_URL: Setting[str] = Setting(
     _address,
     "Where snapshots are kept, as file:///… or http(s)://…; empty: in your own data folder.",
     aliases=("MUNIMENT_VAULT",),
+    personal=True,
 )
 
 SNAPSHOTS: Setting[int] = Setting(
@@ -43,6 +48,7 @@ TOKEN_FILE: Setting[str] = Setting(
     "",
     text,
     "The file that holds the token for a vault over HTTP; CONTAINER_JWT counts before it.",
+    personal=True,
 )
 
 SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES, TOKEN_FILE)
@@ -50,4 +56,6 @@ SETTINGS = (VAULT_URL, SNAPSHOTS, SNAPSHOT_BYTES, TOKEN_FILE)
 
 def limits_of(settings: Settings) -> Limits:
     """The limits that are set."""
+    from muniment.bundle.vault import Limits  # not wanted by whoever only reads settings
+
     return Limits(snapshots=settings.get(SNAPSHOTS) or None, size=settings.get(SNAPSHOT_BYTES) or None)

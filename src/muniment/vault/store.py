@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace as changed
 
@@ -69,11 +69,19 @@ _ID_TRIES = 100
 _CAN_NOT_WRITE = (NoSpace, NoPermission, DiskFault, CatalogueBusy)
 
 
+After = Callable[["VaultStore"], object]
+
+
+def nothing_after(store: VaultStore) -> None:
+    """Somebody else looks after the vault."""
+
+
 class VaultStore:
     """Keeps the snapshots of one tenant; implements `muniment.bundle.vault.Vault`.
 
     `identity` names the vault, whatever its address.  `held` is let go when the store is closed.
-    Safe from several threads, beside other processes.
+    `after` looks after the vault once a snapshot was kept or deleted; it raises nothing.  Safe from
+    several threads, beside other processes.
     """
 
     def __init__(
@@ -86,6 +94,7 @@ class VaultStore:
         entropy: Entropy,
         limits: Limits = NO_LIMITS,
         held: ExitStack | None = None,
+        after: After = nothing_after,
     ) -> None:
         self.blobs = blobs
         self.catalogue = catalogue
@@ -94,6 +103,7 @@ class VaultStore:
         self.clock = clock
         self.entropy = entropy
         self._held = held or ExitStack()
+        self._after = after
 
     def close(self) -> None:
         """Let everything go."""
@@ -244,6 +254,7 @@ class VaultStore:
         if replaced is not None:
             self._remove_quietly(replaced, "going")
         self._heal()
+        self._after(self)
         return stored
 
     def _announce(self, upload_id: str, snapshot: Snapshot, facts: Mapping[str, object]) -> Snapshot:
@@ -311,6 +322,7 @@ class VaultStore:
             snapshot = self.show(snapshot_id)
             self.catalogue.remove(snapshot_id)
         self.drop_files(snapshot_id)
+        self._after(self)
         return snapshot
 
     def drop_files(self, snapshot_id: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muniment.canonical import Json
-from muniment.errors import ExitCode
+from muniment.clock import system_clock
+from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
 from muniment.faces.cli.usage import wrong
@@ -13,6 +14,7 @@ from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.vault.collect import collect
 from muniment.vault.examine import Examined, Part, examine
+from muniment.vault.mark import Check, note_check
 from muniment.vault.open import rebuild_directory
 from muniment.vault.place import address_of
 
@@ -108,6 +110,8 @@ def fsck(call: Call, repair: bool) -> ExitCode | None:
     repair = repair and not call.options.dry_run
     with terminal.progress(say("checking"), vault.catalogue.holdings().bytes) as advance:
         found = examine(vault, repair=repair, progress=advance)
+    if not call.options.dry_run:
+        _note(call, found)
     findings: list[Json] = [
         {"part": one.part.value, "name": one.name, "why": str(one.why)} for one in found.findings
     ]
@@ -125,6 +129,14 @@ def fsck(call: Call, repair: bool) -> ExitCode | None:
     if not found.sound:
         terminal.next_step("muniment vault rebuild" if found.names(Part.UNKNOWN) else _next(repair))
     return None if found.sound else ExitCode.NOT_VERIFIED
+
+
+def _note(call: Call, found: Examined) -> None:
+    """Write down when the vault was checked; one that can not be written is checked all the same."""
+    try:
+        note_check(call.house.vault_folder, Check(system_clock(), found.sound))
+    except MunimentError as error:
+        call.terminal.note(say("The check could not be noted in the vault: {what}", what=error.message))
 
 
 def _next(repaired: bool) -> str:
@@ -182,8 +194,6 @@ def gc(call: Call) -> None:
 )
 def rebuild(call: Call) -> ExitCode | None:
     """Make the vault's catalogue again from what is stored."""
-    from muniment.clock import system_clock
-
     terminal = call.terminal
     with terminal.progress(say("reading")) as advance:
         done = rebuild_directory(call.house.vault_folder, clock=system_clock, progress=advance)

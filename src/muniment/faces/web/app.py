@@ -40,6 +40,7 @@ CALLS: tuple[tuple[str, str, Handler], ...] = (
     ("DELETE", "/backups/{backup_id}", backups.delete),
     ("GET", "/backups/{backup_id}/manifest", reading.manifest),
     ("GET", "/backups/{backup_id}/index", reading.index),
+    ("GET", "/backups/{backup_id}/facts", reading.facts),
     ("GET", "/backups/{backup_id}/files/{path:path}", reading.file),
     ("POST", "/uploads/reserve", backups.reserve),
     ("GET", "/uploads/{upload_id}", backups.look),

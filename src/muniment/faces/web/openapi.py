@@ -207,6 +207,13 @@ def document() -> Schema:
         "/backups/{backup_id}/index": {
             "get": _call("Its index of extents.", {200: octets}, parameters=(backup,))
         },
+        "/backups/{backup_id}/facts": {
+            "get": _call(
+                "What its creator said of it.",
+                {200: ("Facts.", _inline(_object({"facts": {"type": "object"}})))},
+                parameters=(backup,),
+            )
+        },
         "/backups/{backup_id}/files/{path}": {
             "get": _call(
                 "One file.", {200: octets}, 422, parameters=(backup, _path("path", {**_TEXT, "minLength": 1}))

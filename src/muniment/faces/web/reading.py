@@ -14,7 +14,7 @@ from muniment.bundle.model import MANIFEST
 from muniment.bundle.pick import pick
 from muniment.bundle.vault import Snapshot
 from muniment.digest import Digest
-from muniment.faces.web.answers import plain_refusal
+from muniment.faces.web.answers import answer, plain_refusal
 from muniment.faces.web.reception import Caller
 from muniment.path import printable
 from muniment.vault.errors import NoSuchFile
@@ -73,6 +73,12 @@ async def index(caller: Caller) -> Response:
     snapshot_id = caller.request.path_params["backup_id"]
     data = await caller.act(lambda one: one.store.index(snapshot_id).to_bytes())
     return Response(data, headers={"cache-control": "private, no-cache"}, media_type=_OCTETS)
+
+
+async def facts(caller: Caller) -> Response:
+    """`GET /backups/{id}/facts`: what its creator said beside label and sections."""
+    snapshot_id = caller.request.path_params["backup_id"]
+    return answer({"facts": await caller.act(lambda one: dict(one.store.facts(snapshot_id)))})
 
 
 async def manifest(caller: Caller) -> Response:
