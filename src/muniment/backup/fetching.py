@@ -163,9 +163,10 @@ class Fetching:
             return any(path == name or path.startswith(f"{name}/") for name in names)
 
         listed = {path: packed for path, packed in reading.contents.files.items() if inside(path)}
+        some = stretches(list(reading.index), [wire(name) for name in names])
         runs = (
-            _told(unfold_rows(reading, run), advance)
-            for run in stretches(list(reading.index), [wire(name) for name in names])
+            _told(reading.stream(run), advance)
+            for run in (iter([list(reading.index)]) if reading.index.whole else some)
         )
         found: list[Member] = []
 
@@ -342,11 +343,6 @@ def _told(raw: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
     for part in raw:
         advance(len(part))
         yield part
-
-
-def unfold_rows(reading: Reading, rows: Sequence[IndexRow]) -> Iterator[bytes]:
-    """The raw bytes of some rows, each checked."""
-    return (reading.raw(row) for row in rows)
 
 
 def stretches(rows: Sequence[IndexRow], names: Sequence[bytes]) -> Iterator[list[IndexRow]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -57,11 +57,18 @@ class Reading:
         self.fetched += len(piece)
         return inflate(piece, row)
 
+    def stream(self, rows: Iterable[Row]) -> Iterator[bytes]:
+        """The tar stream as far as some rows hold it.  Where another program made the tar.gz no row
+        tells of what is in it, and it is read from its begin."""
+        if self.index.whole:
+            return unfold(self.index, self.vault.fetch, 0)
+        return (self.raw(row) for row in rows)
+
     @cached_property
     def contents(self) -> Contents:
         """The manifest, read from its own extents alone."""
         name = wire(MANIFEST)
-        members = Members(self.raw(row) for row in self.index if row.path == name)
+        members = Members(self.stream(row for row in self.index if row.path == name))
         for member in members:
             if member.path == MANIFEST:
                 files: dict[str, Packed] = {}
@@ -132,7 +139,7 @@ class Reading:
         packed = self.packed(wanted)
         if packed is None:
             raise NoSuchEntry(where=printable(path))
-        members = Members(self.raw(row) for row in self._around(wire(wanted)))
+        members = Members(self.stream(self._around(wire(wanted))))
         state = hashlib.sha256()
         for member in members:
             if member.path != wanted:
