@@ -322,14 +322,14 @@ class House:
         from muniment.vault.settings import VAULT_URL
 
         settings = self.settings()
-        address_set = settings.get(VAULT_URL)
-        if not is_remote(address_set):
+        url = settings.get(VAULT_URL)
+        if not is_remote(url):
             return None
         from muniment.clock import system_clock
         from muniment.vault.bearing import token_source
         from muniment.vault.remote import RemoteVault
 
-        address = Address.of(address_set)
+        address = Address.of(url)
         source = token_source(address, settings, self._environment, system_clock)
         return RemoteVault(address, source, note=self._note)
 
