@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.dispatch import Dispatcher
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
@@ -338,6 +339,12 @@ class House:
         )
         folder = Path(settings.get(known.NONCES) or user_data_dir("muniment"))
         return Handoffs(self.workspace, Nonces(folder, self.root), options)
+
+    def dispatcher(self, via: str, *, argv: Sequence[str] = (), address: str = "") -> Dispatcher:
+        """What hands work out; see `faces.house`."""
+        from muniment.handoff.process import ProcessDispatcher
+
+        return ProcessDispatcher(tuple(argv))
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -6,7 +6,7 @@ house.  It grows by one member a room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from muniment.message import Message
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.dispatch import Dispatcher
     from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
@@ -100,6 +101,9 @@ class House(Protocol):
 
     def handoffs(self) -> Handoffs:
         """The room of delegated work."""
+
+    def dispatcher(self, via: str, *, argv: Sequence[str] = (), address: str = "") -> Dispatcher:
+        """What hands work out: `process` runs `argv` here, `a2a` asks the agent at `address`."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -75,9 +75,7 @@ class Verified:
     not_repeated: tuple[str, ...]
 
 
-def export(
-    handoffs: Handoffs, handoff_id: str, destination: Path, *, worker: tuple[bool, int | None] = (False, None)
-) -> Exported:
+def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
     """Check once more, then write the folder; it must not exist, and goes again when anything fails.
 
     What was written is judged by `verify_folder` before anything is said.  Afterwards the handoff is
@@ -88,7 +86,7 @@ def export(
         rel = RelPath((destination.name,))
         if beside.exists(rel):
             raise ExportExists(where=str(destination))
-        handoffs.check(handoff_id, worker=worker)
+        handoffs.check(handoff_id)
         beside.make_folders(rel, 0o700)
         try:
             with beside.below(rel) as into:

@@ -6,18 +6,20 @@ puts its digest into the ledger, and only then says so.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.clock import instant
 from muniment.disk import platform
-from muniment.handoff import delivery, errors, lint, shapes
+from muniment.handoff import delivery, errors, lint, sending, shapes
 from muniment.handoff.anchors import new_nonce, nonce_digest
 from muniment.handoff.codes import Code, Finding
+from muniment.handoff.dispatch import Dispatcher, WorkerState
 from muniment.handoff.documents import fit
 from muniment.handoff.gather import TASK_ADAPTERS, Options, gather
-from muniment.handoff.host import provider_receipt
+from muniment.handoff.host import HostDispatcher
 from muniment.handoff.model import (
     Contract,
     Draft,
@@ -154,11 +156,20 @@ class Handoffs:
 
     # --- dispatch
 
-    def intend(self, handoff_id: str, recipient: str, via: str, *, looked_up: bool = False) -> Kept:
+    def intend(
+        self,
+        handoff_id: str,
+        recipient: str,
+        via: str,
+        *,
+        looked_up: bool = False,
+        key: str | None = None,
+        address: str = "",
+    ) -> Kept:
         """Write down, before any launch, that one is about to happen; and how the targets are now.
 
         `AlreadyDispatched` when it was, or when nobody knows.  `looked_up` says that somebody
-        looked and nothing runs.
+        looked and nothing runs.  By `key` and `address` the adapter finds the launch again.
         """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
@@ -176,17 +187,17 @@ class Handoffs:
                 found = read_baselines(self.workspace.root, packet.contract)
                 document: dict[str, Any] = {target.value: each.to_json() for target, each in found.items()}
                 self.papers.note("handoff.baseline", handoff_id, folder.add("baselines", document))
-            kept = folder.add(
-                "intents",
-                {
-                    "v": 1,
-                    "at": instant(self.workspace.clock()),
-                    "recipient_id": recipient,
-                    "via": via,
-                    "boot_id": platform.boot_id() or "unknown",
-                    "pid": 0,
-                },
-            )
+            intent: dict[str, Any] = {
+                "v": 1,
+                "at": instant(self.workspace.clock()),
+                "recipient_id": recipient,
+                "via": via,
+                "boot_id": platform.boot_id() or "unknown",
+                "pid": os.getpid(),
+            }
+            intent |= {"key": key} if key is not None else {}
+            intent |= {"address": address} if address else {}
+            kept = folder.add("intents", intent)
             self.papers.note("handoff.intended", handoff_id, kept, via=via)
             return kept
 
@@ -253,48 +264,49 @@ class Handoffs:
         view: dict[str, Any] = {"dispatch_id": receipt.dispatch_id, "anchors": anchors}
         folder.write(f"views/{receipt.dispatch_id}.json", view)
 
-    def fail(self, handoff_id: str, reason: str) -> Undelivered:
-        """Record that the intended dispatch did not happen, or that nobody knows (`delivery_unknown`)."""
+    def fail(self, handoff_id: str, reason: str, *, why: Message | None = None) -> Undelivered:
+        """Record that the intended dispatch did not happen, or that nobody knows (`delivery_unknown`).
+
+        `why` is the adapter's own finding; it goes into the ledger beside the record.
+        """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
             self._open_intent(folder)
-            return self._fail(folder, reason)
+            return self._fail(folder, reason, why)
 
-    def _fail(self, folder: Folder, reason: str) -> Undelivered:
+    def _fail(self, folder: Folder, reason: str, why: Message | None = None) -> Undelivered:
         packet, intent = self.papers.packet(folder), self.papers.intent_document(folder)
-        record = Undelivered(intent["recipient_id"], instant(self.workspace.clock()), packet.mode, reason)
+        record = Undelivered(
+            intent["recipient_id"], instant(self.workspace.clock()), packet.mode, reason, why
+        )
         fit(say("undelivered record"), shapes.UNDELIVERED, record.to_json())
         kept = folder.add("outcomes", record.to_json())
-        self.papers.note("handoff.undelivered", folder.handoff_id, kept, reason=reason)
+        more = {"why": str(why)[:1_024]} if why is not None else {}
+        self.papers.note("handoff.undelivered", folder.handoff_id, kept, reason=reason, **more)
         return record
+
+    def send(
+        self, handoff_id: str, dispatcher: Dispatcher, recipient: str, *, looked_up: bool = False
+    ) -> Dispatch | Undelivered:
+        """Dispatch by an adapter: intent, launch, receipt, and only then the anchors."""
+        return sending.send(self, handoff_id, dispatcher, recipient, looked_up=looked_up)
 
     def deliver_by_host(
         self, handoff_id: str, host: str, recipient: str, answer: bytes, *, looked_up: bool = False
     ) -> Dispatch | Undelivered:
-        """Record a dispatch that the host made already.
-
-        Its answer must prove the delivery (`HostAnswer`).  A host makes no independent tasks: the mode
-        is degraded where the packet allows it, else the work is undelivered.
-        """
-        packet = self.papers.packet(self.papers.folder(handoff_id))
-        provider = provider_receipt(host, answer)
-        self.intend(handoff_id, recipient, f"host:{host}", looked_up=looked_up)
-        if packet.mode is Mode.BOUNDED:
-            return self.deliver(handoff_id, provider)
-        if not delivery.degradation_allowed(packet):
-            return self.fail(handoff_id, "no_task_adapter")
-        reason = f"{host} creates no independent tasks"
-        return self.deliver(handoff_id, provider, effective=Mode.BOUNDED, degradation_reason=reason)
+        """Record a dispatch that the host made already; its answer must prove it (`HostAnswer`)."""
+        return self.send(handoff_id, HostDispatcher(host, answer), recipient, looked_up=looked_up)
 
     # --- the gate
 
-    def check(self, handoff_id: str, *, worker: tuple[bool, int | None] = (False, None)) -> Checked:
+    def check(self, handoff_id: str, *, worker: WorkerState | None = None) -> Checked:
         """Read everything back and judge it; the trace is kept and its digest recorded.
 
-        `worker` says whether the worker still runs, and its exit code when that is known.
+        Whether the worker still runs, and how it ended, is looked up unless `worker` says it.
         """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
+            worker = worker or sending.worker_state(self.papers, folder)
             last = folder.last("traces")
             trace = judge(gather(self.papers, self.nonces, self.options, folder, worker))
             kept = folder.add("traces", trace.to_json())

@@ -43,7 +43,18 @@ META = closed(
     recipient=_TEXT,
     contract=Flag(),
 )
-INTENT = closed(v=Whole(1, 1), at=_TEXT, recipient_id=_TEXT, via=_TEXT, boot_id=_TEXT, pid=Whole())
+INTENT = closed(
+    "key address",
+    v=Whole(1, 1),
+    at=_TEXT,
+    recipient_id=_TEXT,
+    via=_TEXT,
+    boot_id=_TEXT,
+    pid=Whole(),
+    key=_TEXT,
+    address=_TEXT,
+)
+"""What is known before a launch; `key` and `address` are by what it can be looked up afterwards."""
 RECORDED = closed(target=Word(TARGETS), offset=Whole(), length=Whole(1), sha256=Text(64), at=_TEXT)
 APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
 VIEW = closed(
@@ -91,6 +102,22 @@ class Folder:
         self._root.make_folders(self._rel, 0o700)
         with locked(self._root, self._rel / "lock"):
             yield
+
+    @contextmanager
+    def launching(self) -> Iterator[None]:
+        """Hold this from before an intent until its outcome: whoever holds it is the only launcher.
+
+        Should it be free while an intent has no outcome, then the launcher is gone.  `Locked` when
+        another one is at it.
+        """
+        self._root.make_folders(self._rel, 0o700)
+        with locked(self._root, self._rel / "launch", wait=False):
+            yield
+
+    def below(self, name: str) -> Root:
+        """A folder of this handoff as a root of its own, made when it is missing."""
+        self._root.make_folders(self._rel / name, 0o700)
+        return self._root.below(self._rel / name)
 
     def write(self, name: str, document: Mapping[str, Json]) -> Kept:
         """Write a document that must not be there yet, and read it back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.canonical import canonical
 from muniment.clock import instant
@@ -16,11 +16,13 @@ from muniment.handoff.anchors import without_anchors
 from muniment.handoff.documents import fit, parse
 from muniment.handoff.model import OWN, NotApplicable, Packet, Required, Target
 from muniment.handoff.receipts import Dispatch, Return
-from muniment.handoff.service import Handoffs
 from muniment.handoff.shapes import CLOSURE, RETURN
 from muniment.handoff.store import HANDOFFS, VIEW, Folder, append_durably
 from muniment.message import say
 from muniment.path import RelPath
+
+if TYPE_CHECKING:
+    from muniment.handoff.service import Handoffs
 
 RECORD_MAX = 8 << 20
 """Bytes of one record of work."""
