@@ -78,7 +78,8 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ProcessDispatcher:
-    """Runs a command; `argv` is the person's own, never a packet's."""
+    """Runs a command; `argv` is the person's own, never a packet's.  It stands in the receipt, so what
+    looks like a key in it is `SecretValue`."""
 
     argv: Sequence[str]
     launch_with: Launch = field(default=launch_detached)
@@ -86,10 +87,12 @@ class ProcessDispatcher:
     creates_tasks: bool = False
     address: str = ""
 
-    def launch(self, order: Order) -> _Waiting:
-        """Start the worker as far as its receipt; `LaunchRefused` when there is no such command."""
+    def __post_init__(self) -> None:
         for place in secrets_in(list(self.argv), "argv"):
             raise SecretValue(where=place)
+
+    def launch(self, order: Order) -> _Waiting:
+        """Start the worker as far as its receipt; `LaunchRefused` when there is no such command."""
         if not self.argv or shutil.which(self.argv[0]) is None:
             why = say("there is no command {name} that can be run", name=(self.argv or ("",))[0])
             raise LaunchRefused("adapter_failed", why)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from muniment.errors import ExitCode
+from muniment.errors import ExitCode, UsageError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.handoff import draft_of, packet_options, read_input, show_findings, show_trace
@@ -24,7 +24,7 @@ _COMMAND = argument(
 )
 
 
-def _refuse(why: Message) -> click.UsageError:
+def _refuse(why: Message) -> UsageError:
     return wrong(why, click.get_current_context())
 
 
@@ -67,9 +67,18 @@ def _dispatcher(call: Call, via: str | None, given: dict[str, Any]) -> Dispatche
 @argument("handoff", about=say("A handoff (ho_…)."))
 @_COMMAND
 def send(
-    call: Call, handoff: str, via: str | None, recipient: str, looked_up: bool, **given: Any
+    call: Call,
+    handoff: str,
+    via: str | None,
+    host: str | None,
+    recipient: str,
+    answer: str | None,
+    url: str | None,
+    looked_up: bool,
+    words: tuple[str, ...],
 ) -> ExitCode | None:
     """Dispatch a packet, or record that the host did."""
+    given = {"host": host, "answer": answer, "url": url, "words": words}
     dispatcher = _dispatcher(call, via, given)
     found = call.house.handoffs().send(handoff, dispatcher, recipient, looked_up=looked_up)
     code = show_outcome(call, handoff, found)
@@ -105,8 +114,8 @@ def show_outcome(call: Call, handoff: str, found: Dispatch | Undelivered) -> Exi
     rehearses=False,
     more=(
         say(
-            "The command gets the packet on standard input. Where it returns nothing itself, what it prints is "
-            "its conclusion. When this call is interrupted, the worker goes on, and `check` still judges it."
+            "The command gets the packet on standard input. Where it returns nothing itself, what it prints "
+            "is its conclusion. When this call is interrupted, the worker goes on, and `check` can judge it."
         ),
     ),
     examples=("muniment handoff run --goal 'Count the words of notes.md' --accept 'A number.' -- claude -p",),
@@ -140,7 +149,7 @@ def run(
     sending.wait(handoffs, handoff)
     sending.collect(handoffs, handoff)
     trace = handoffs.check(handoff).trace
-    value = {"handoff_id": handoff, "dispatch": sent.to_json(), "trace": trace.to_json()}
+    value: dict[str, Any] = {"handoff_id": handoff, "dispatch": sent.to_json(), "trace": trace.to_json()}
     call.terminal.result(value, lambda: show_trace(call, trace))
     if not trace.complete:
         raise incomplete(trace)
