@@ -199,3 +199,52 @@ class RootNotGiven(Blocked):
     code = "ROOT_NOT_GIVEN"
     what = "A contract needs a root that was named or found, not just the current folder."
     guidance = "Name the workspace with --workspace, or run `muniment init` in it first."
+
+
+class BoardConflict(Conflict):
+    """The part of the board that a proposal touches is another one by now."""
+
+    code = "BOARD_CONFLICT"
+    retryable: ClassVar[bool] = False
+    what = "The part of the board that the proposal touches has changed since."
+    guidance = "Look at it with `muniment board show`, and propose anew on top of what stands there now."
+
+
+class ProposalRefused(Blocked):
+    """A proposal that can not be applied to this board."""
+
+    code = "PROPOSAL_REFUSED"
+    what = "The proposal can not be applied to this board."
+    guidance = "Nothing was changed. Correct what is named and propose it again."
+
+
+class NotTheWriter(Blocked):
+    """Somebody other than the board's one writer wants to apply a proposal."""
+
+    code = "NOT_THE_WRITER"
+    what = "{writer} may not write this board."
+    guidance = "Leave it to the writer that the contract names; everybody else proposes."
+
+
+class NoProposal(NotFound):
+    """A handoff without a proposal for the board."""
+
+    code = "NO_PROPOSAL"
+    what = "{handoff} proposes nothing for the board."
+    guidance = "Its worker makes one with `muniment board propose`."
+
+
+class MessageUnknown(NotFound):
+    """No message of this id."""
+
+    code = "MESSAGE_UNKNOWN"
+    what = "There is no message {message} for {recipient}."
+    guidance = "`muniment inbox read` shows what is there."
+
+
+class NoCallRecord(Blocked):
+    """The worker can not be said to have been asked again, because nothing shows it."""
+
+    code = "NO_CALL_RECORD"
+    what = "{handoff} can not be asked again in this way."
+    guidance = "Say nothing of having asked again. Use the adapter's own channel, or leave word in the inbox."

@@ -251,15 +251,8 @@ def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
         return_sha256=sha256(_read(root, name)).hex if name is not None else None,
         root=contract.root if contract is not None else None,
         baselines=baselines,
-        recorded=tuple(
-            Recorded(Target(each["target"]), each["offset"], each["length"], each["sha256"])
-            for each in (
-                _document(root, each, RECORDED) for each in documents if each.startswith("recorded/")
-            )
-        ),
-        applied=tuple(
-            Applied(**_document(root, each, APPLIED)) for each in documents if each.startswith("applied/")
-        ),
+        recorded=tuple(Recorded.from_json(each) for each in _series(root, documents, "recorded", RECORDED)),
+        applied=tuple(Applied(**each) for each in _series(root, documents, "applied", APPLIED)),
     )
     if not root.exists(_FILES):
         return facts

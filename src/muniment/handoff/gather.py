@@ -73,10 +73,7 @@ def gather(
         answer=Return.read(answer.data, answer.name) if answer is not None else None,
         return_sha256=answer.sha256 if answer is not None else None,
         baselines=baselines,
-        recorded=tuple(
-            Recorded(Target(each["target"]), each["offset"], each["length"], each["sha256"])
-            for each in folder.all("recorded")
-        ),
+        recorded=tuple(Recorded.from_json(each) for each in folder.all("recorded")),
         applied=tuple(Applied(**each) for each in folder.all("applied")),
         worker_alive=worker.alive,
         worker_exit=worker.exit_code,

@@ -15,6 +15,7 @@ from muniment.clock import instant
 from muniment.disk import platform
 from muniment.handoff import delivery, errors, lint, sending, shapes
 from muniment.handoff.anchors import new_nonce, nonce_digest
+from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.codes import Code, Finding
 from muniment.handoff.dispatch import Dispatcher, WorkerState
 from muniment.handoff.documents import fit
@@ -34,10 +35,10 @@ from muniment.handoff.model import (
 from muniment.handoff.nonces import Nonces
 from muniment.handoff.papers import Papers, missing_targets
 from muniment.handoff.reading import read_baselines
-from muniment.handoff.receipts import Dispatch, Undelivered
+from muniment.handoff.receipts import Dispatch, Return, Undelivered
 from muniment.handoff.roots import root_facts
 from muniment.handoff.rules import anchors_of, judge
-from muniment.handoff.store import Folder, Kept
+from muniment.handoff.store import VIEW, Folder, Kept
 from muniment.handoff.trace import Trace, read_trace
 from muniment.ids import new_reference
 from muniment.message import Message, say
@@ -296,6 +297,42 @@ class Handoffs:
     ) -> Dispatch | Undelivered:
         """Record a dispatch that the host made already; its answer must prove it (`HostAnswer`)."""
         return self.send(handoff_id, HostDispatcher(host, answer), recipient, looked_up=looked_up)
+
+    # --- the board
+
+    def apply(self, handoff_id: str, writer: str) -> Applied:
+        """Apply the board proposal of a handoff, by the board's one writer.
+
+        `NotTheWriter` for anybody else, and for a process that runs within this handoff.
+        """
+        folder = self.papers.folder(handoff_id)
+        packet, outcome = self.papers.packet(folder), self.papers.outcome(folder)
+        entry = packet.contract.required.get(Target.CENTRAL_BOARD) if packet.contract is not None else None
+        proposal = self._proposal(folder)
+        if entry is None or not isinstance(outcome, Dispatch) or proposal is None:
+            raise errors.NoProposal(handoff=handoff_id, where=handoff_id)
+        if writer != entry.writer or writer == outcome.recipient_id:
+            raise errors.NotTheWriter(writer=writer, where=entry.path)
+        if self.options.context.handoff_id == handoff_id:
+            why = say("this process runs within the handoff that proposes it")
+            raise errors.NotTheWriter(writer=writer, where=entry.path, why=why)
+        view = folder.document(f"views/{outcome.dispatch_id}.json", VIEW)
+        board = CentralBoard(self.workspace, RelPath.parse(entry.path))
+        done = board.apply(proposal, anchor=view["anchors"][Target.CENTRAL_BOARD.value])
+        with folder.locked():
+            if done.proposal_sha256 not in [each["proposal_sha256"] for each in folder.all("applied")]:
+                document: dict[str, Any] = {"writer": writer, "path": entry.path, "version": done.version}
+                document["proposal_sha256"] = done.proposal_sha256
+                self.papers.note("handoff.applied", handoff_id, folder.add("applied", document))
+        return done
+
+    def _proposal(self, folder: Folder) -> Mapping[str, Any] | None:
+        """What the worker proposes: in its return, or before that in its adapter's receipt."""
+        found = folder.last("returns")
+        answer = Return.read(found.data, found.name) if found is not None else None
+        said = [each.proposal for each in answer.closures if each.proposal] if answer is not None else []
+        kept = [each["proposal"] for each in folder.all("closures") if "proposal" in each]
+        return (kept + said)[-1] if kept or said else None
 
     # --- the gate
 

@@ -23,7 +23,7 @@ from muniment.disk.write import is_scratch, write_all, write_verified
 from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import HandoffUnknown
 from muniment.handoff.shape import Flag, Shape, Text, Whole, Word, closed
-from muniment.handoff.shapes import BASELINE, DOCUMENT_MAX, TARGETS, ULID
+from muniment.handoff.shapes import BASELINE, CLOSURE, DOCUMENT_MAX, TARGETS, ULID, WRITTEN_BY
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.state import FOLDER
@@ -55,14 +55,27 @@ INTENT = closed(
     address=_TEXT,
 )
 """What is known before a launch; `key` and `address` are by what it can be looked up afterwards."""
-RECORDED = closed(target=Word(TARGETS), offset=Whole(), length=Whole(1), sha256=Text(64), at=_TEXT)
+RECORDED = closed(
+    "by",
+    target=Word(TARGETS),
+    offset=Whole(),
+    length=Whole(1),
+    sha256=Text(64),
+    at=_TEXT,
+    by=Word(WRITTEN_BY),
+)
 APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
 VIEW = closed(
     dispatch_id=Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id")),
     anchors=closed(" ".join(TARGETS), **{target: Text(30) for target in TARGETS}),
 )
 BASELINES: Shape = closed(" ".join(TARGETS), **dict.fromkeys(TARGETS, BASELINE))
-SERIES: Mapping[str, Shape] = {"intents": INTENT, "recorded": RECORDED, "applied": APPLIED}
+SERIES: Mapping[str, Shape] = {
+    "intents": INTENT,
+    "recorded": RECORDED,
+    "applied": APPLIED,
+    "closures": CLOSURE,
+}
 
 
 @dataclass(frozen=True, slots=True)

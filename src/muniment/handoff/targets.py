@@ -101,15 +101,19 @@ def _own(
     if digest != closure.sha256:
         return row, _found(Code.ENTRY_CHANGED, target, say("the entry has another SHA-256 than its receipt"))
     seen = Read(entry.path, read.size, digest, facts.at, offset, length)
-    by_us = any(
-        (each.target, each.offset, each.length, each.sha256) == (target, offset, length, digest)
-        for each in facts.recorded
+    written_by = next(
+        (
+            each.by
+            for each in facts.recorded
+            if (each.target, each.offset, each.length, each.sha256) == (target, offset, length, digest)
+        ),
+        "recipient",
     )
     row = Row(
         target,
         Status.VERIFIED,
         seen,
-        written_by="muniment" if by_us else "recipient",
+        written_by=written_by,
         durability=row.durability,
     )
     return row, _work_fault(target, entry, own, wanted, read)
