@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.disk.processes import gather, in_child, start
 from tests.handoff.conftest import CONCLUSION, HOST, WORKLOG, Place, packet
 
-from muniment.handoff import central_board, errors, patch
+from muniment.disk.write import write_verified
+from muniment.handoff import errors, patch
 from muniment.handoff.board import headings, section
 from muniment.handoff.central_board import CentralBoard
 from muniment.handoff.model import Target
@@ -247,18 +248,18 @@ def test_a_writer_that_is_killed_leaves_a_whole_board_and_a_true_version(
     handoff = send(handoffs)
     propose(place, handoff, heading="Part", text=TEXT)
     before = (place.path / "team/BOARD.md").read_bytes()
-    real, calls = central_board.write_verified, []
+    calls: list[Any] = []
 
     def killing(*given: Any, **more: Any) -> Any:
         calls.append(given[1])
-        done = real(*given, **more)
+        done = write_verified(*given, **more)
         if len(calls) == {"state": 1, "board": 2, "note": 3}[at]:
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr(central_board, "write_verified", killing)
+        monkeypatch.setattr("muniment.handoff.central_board.write_verified", killing)
         place.machine.drawn += 50_000
         try:
             handoffs.apply(handoff, "lead")

@@ -14,6 +14,7 @@ from typing import Any
 from muniment.clock import instant
 from muniment.disk import platform
 from muniment.handoff import delivery, errors, lint, sending, shapes
+from muniment.handoff.agents import remember
 from muniment.handoff.anchors import new_nonce, nonce_digest
 from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.codes import Code, Finding
@@ -243,6 +244,7 @@ class Handoffs:
             for fault in delivery.mode_faults(packet, receipt, intent["via"] in TASK_ADAPTERS):
                 raise errors.DispatchRefused(where=fault.where, why=fault.why)
             self._hand_out(folder, packet, receipt)
+            remember(self.workspace.root, receipt)
             kept = folder.add("outcomes", receipt.to_json())
             self.papers.note("handoff.dispatched", handoff_id, kept, dispatch_id=receipt.dispatch_id)
             for entry in packet.contract.required.values() if packet.contract is not None else ():
