@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.a2a import A2aDispatcher
     from muniment.handoff.dispatch import Dispatcher
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
@@ -344,7 +345,19 @@ class House:
         """What hands work out; see `faces.house`."""
         from muniment.handoff.process import ProcessDispatcher
 
-        return ProcessDispatcher(tuple(argv))
+        return self.agent(address) if via == "a2a" else ProcessDispatcher(tuple(argv))
+
+    def agent(self, address: str) -> A2aDispatcher:
+        """An agent elsewhere; what speaks with it is installed on request."""
+        from muniment.faces.errors import ExtraMissing
+
+        try:
+            from muniment.handoff.a2a import A2aDispatcher
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "muniment":
+                raise
+            raise ExtraMissing(feature="--via a2a", extra="a2a", where=error.name or "") from error
+        return A2aDispatcher(address)
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

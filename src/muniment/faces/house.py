@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.dispatch import Dispatcher
+    from muniment.handoff.sending import Agent
     from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.session import Session
@@ -104,6 +105,9 @@ class House(Protocol):
 
     def dispatcher(self, via: str, *, argv: Sequence[str] = (), address: str = "") -> Dispatcher:
         """What hands work out: `process` runs `argv` here, `a2a` asks the agent at `address`."""
+
+    def agent(self, address: str) -> Agent:
+        """An agent elsewhere, to ask how a task of it stands; `ExtraMissing` without the extra."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

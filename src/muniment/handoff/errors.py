@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable, UsageError
 
 
 class HandoffShape(Blocked):
@@ -248,3 +248,28 @@ class NoCallRecord(Blocked):
     code = "NO_CALL_RECORD"
     what = "{handoff} can not be asked again in this way."
     guidance = "Say nothing of having asked again. Use the adapter's own channel, or leave word in the inbox."
+
+
+class AgentSilent(Unreachable):
+    """An agent elsewhere gave no answer that could be understood."""
+
+    code = "AGENT_SILENT"
+    retryable: ClassVar[bool] = True
+    what = "The agent at {agent} gave no answer that can be believed."
+    guidance = "Whether it got the work is not known. `muniment handoff look` asks it before anything else."
+
+
+class AgentRefused(Blocked):
+    """An agent elsewhere said no, or something that it may not say."""
+
+    code = "AGENT_REFUSED"
+    what = "{agent} refused, or answered what can not stand."
+    guidance = "Nothing of it was taken in. Look at the task on the agent's side."
+
+
+class BadAddress(UsageError):
+    """An agent's address that is none."""
+
+    code = "BAD_ADDRESS"
+    what = "This is no address of an agent."
+    guidance = "An address begins with http:// or https:// and names a host."

@@ -48,6 +48,16 @@ def provider_receipt(host: str, answer: bytes) -> dict[str, Any]:
     return dict(value)
 
 
+def ids_of(provider: Mapping[str, Any]) -> list[str]:
+    """The ids by which a host's answer names its agent.
+
+    >>> ids_of({"agentId": "a1", "status": "accepted"})
+    ['a1']
+    """
+    names = {name for groups in _ID_NAMES.values() for group in groups for name in group} - {"runId"}
+    return [str(provider[name]) for name in sorted(names) if isinstance(provider.get(name), str)]
+
+
 @dataclass(frozen=True, slots=True)
 class HostDispatcher:
     """A dispatch that a host made by its own means; its answer is read when this is made."""

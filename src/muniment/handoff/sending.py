@@ -6,21 +6,27 @@ of it, so whoever finds it free and an intent without outcome knows that the lau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from muniment.clock import instant
+from muniment.digest import sha256
 from muniment.disk.root import Root
 from muniment.handoff import delivery, process
+from muniment.handoff.brought import ENDED, Brought, take_in
 from muniment.handoff.dispatch import Dispatcher, Launched, LaunchRefused, Order, WorkerState
-from muniment.handoff.errors import HandoffShape
+from muniment.handoff.documents import fit
+from muniment.handoff.errors import HandoffShape, NoCallRecord, NotDispatched, SecretValue
+from muniment.handoff.host import ids_of, provider_receipt
 from muniment.handoff.model import Mode, Packet
 from muniment.handoff.model import Root as RootFacts
 from muniment.handoff.papers import Papers
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.roots import root_facts
-from muniment.handoff.store import Folder
+from muniment.handoff.secrets import secrets_in
+from muniment.handoff.store import CALL, Folder
 from muniment.handoff.worker import Returned, Worker
 from muniment.ids import new_ulid
 from muniment.message import say
@@ -30,6 +36,16 @@ if TYPE_CHECKING:
 
 CONCLUSION_MAX = 65_536
 """Characters of what a worker printed that count as its conclusion; of more, the last ones."""
+
+
+class Agent(Protocol):
+    """An agent elsewhere whose tasks can be asked and spoken to."""
+
+    def fetch(self, provider: Mapping[str, Any]) -> Brought:
+        """How the task of a receipt stands, and what it has left."""
+
+    def message(self, provider: Mapping[str, Any], message_id: str, text: str) -> dict[str, Any]:
+        """Say something to the task of a receipt; gives the agent's acknowledgement."""
 
 
 def send(
@@ -136,11 +152,19 @@ def run_folder(papers: Papers, folder: Folder) -> Iterator[tuple[Dispatch, Root]
 
 
 def worker_state(papers: Papers, folder: Folder) -> WorkerState:
-    """Whether the worker of a handoff still runs, as far as this machine can know."""
+    """Whether the worker of a handoff still runs, as far as this machine knows.
+
+    Of a task elsewhere that is how it stood when it was last asked.
+    """
     with run_folder(papers, folder) as run:
-        if run is None:
-            return WorkerState()
-        return process.worker_state(run[1], run[0].provider_receipt)
+        if run is not None:
+            return process.worker_state(run[1], run[0].provider_receipt)
+    states = [each["state"] for each in folder.all("brought")]
+    if not states:
+        return WorkerState()
+    if states[-1] in ENDED:
+        return WorkerState(False, 0 if states[-1] == "completed" else 1)
+    return WorkerState(True)
 
 
 def wait(handoffs: Handoffs, handoff_id: str) -> WorkerState:
@@ -152,13 +176,16 @@ def wait(handoffs: Handoffs, handoff_id: str) -> WorkerState:
         return process.wait(run[1], run[0].provider_receipt)
 
 
-def collect(handoffs: Handoffs, handoff_id: str) -> Returned | None:
-    """Store what a worker printed as its return, when it ended and returned nothing itself.
+def collect(handoffs: Handoffs, handoff_id: str, agent: Agent | None = None) -> Returned | None:
+    """Take in what a worker left as its result; none when there is nothing new.
 
-    A whole return document is taken as it is; other text is the conclusion, word for word, beside the
-    receipts of what was recorded.  Nothing else is filled in.  None when there is nothing to store.
+    Of a command here that is what it printed, when it ended and returned nothing itself: a whole return
+    document is taken as it is, other text is the conclusion, word for word.  Of a task elsewhere (`agent`)
+    it is its artifacts.
     """
     folder = handoffs.papers.folder(handoff_id)
+    if agent is not None:
+        return take_in(handoffs, handoff_id, agent.fetch(_receipt(handoffs, folder).provider_receipt))
     with run_folder(handoffs.papers, folder) as run:
         if run is None or folder.names("returns"):
             return None
@@ -171,3 +198,59 @@ def collect(handoffs: Handoffs, handoff_id: str) -> Returned | None:
     with suppress(HandoffShape):
         return worker.give_back(handoff_id, said.encode())
     return worker.give_back(handoff_id, worker.compose(handoff_id, conclusion=said[-CONCLUSION_MAX:]))
+
+
+def message(handoffs: Handoffs, handoff_id: str, agent: Agent, text: str) -> dict[str, Any]:
+    """Say something to a task that exists; the call is on record before anything is said of it."""
+    for place in secrets_in({"text": text}):
+        raise SecretValue(where=place)
+    folder = handoffs.papers.folder(handoff_id)
+    receipt = _receipt(handoffs, folder)
+    message_id = new_ulid(handoffs.workspace.clock(), handoffs.workspace.entropy)
+    provider = agent.message(receipt.provider_receipt, message_id, text)
+    stood = [each["state"] for each in folder.all("brought")][-1:]
+    kind = "message" if stood == ["working"] else "resume"
+    return _called(handoffs, folder, receipt, kind, {**provider, "message_id": message_id}, text)
+
+
+def message_by_host(handoffs: Handoffs, handoff_id: str, answer: bytes) -> dict[str, Any]:
+    """Record that the host has spoken to its sub-agent again; its answer must name the same agent."""
+    folder = handoffs.papers.folder(handoff_id)
+    receipt, via = _receipt(handoffs, folder), handoffs.papers.intent_document(folder)["via"]
+    if not via.startswith("host:"):
+        why = say("it was dispatched by {via}", via=via)
+        raise NoCallRecord(handoff=handoff_id, where=handoff_id, why=why)
+    found = provider_receipt(via.removeprefix("host:"), answer)
+    if not set(ids_of(found)) & set(ids_of(receipt.provider_receipt)):
+        why = say("the host's answer names another agent than the receipt")
+        raise NoCallRecord(handoff=handoff_id, where=handoff_id, why=why)
+    return _called(handoffs, folder, receipt, "message", found, None)
+
+
+def _called(
+    handoffs: Handoffs,
+    folder: Folder,
+    receipt: Dispatch,
+    kind: str,
+    provider: dict[str, Any],
+    text: str | None,
+) -> dict[str, Any]:
+    call: dict[str, Any] = {
+        "v": 1,
+        "at": instant(handoffs.workspace.clock()),
+        "kind": kind,
+        "dispatch_id": receipt.dispatch_id,
+        "provider": provider,
+    }
+    call |= {"text_sha256": sha256(text.encode("utf-8", "surrogatepass")).hex} if text is not None else {}
+    with folder.locked():
+        kept = folder.add("calls", fit(say("call record"), CALL, call))
+        handoffs.papers.note("handoff.called", folder.handoff_id, kept, call=kind)
+    return call
+
+
+def _receipt(handoffs: Handoffs, folder: Folder) -> Dispatch:
+    outcome = handoffs.papers.outcome(folder) if folder.names("intents") else None
+    if not isinstance(outcome, Dispatch):
+        raise NotDispatched(handoff=folder.handoff_id, where=folder.handoff_id)
+    return outcome

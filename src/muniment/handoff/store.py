@@ -22,7 +22,7 @@ from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_all, write_verified
 from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import HandoffUnknown
-from muniment.handoff.shape import Flag, Shape, Text, Whole, Word, closed
+from muniment.handoff.shape import Anything, Flag, Shape, Text, Whole, Word, closed
 from muniment.handoff.shapes import BASELINE, CLOSURE, DOCUMENT_MAX, TARGETS, ULID, WRITTEN_BY
 from muniment.message import say
 from muniment.path import RelPath
@@ -65,6 +65,26 @@ RECORDED = closed(
     by=Word(WRITTEN_BY),
 )
 APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
+BROUGHT = closed(
+    "artifact_id name sha256 path",
+    at=_TEXT,
+    state=_TEXT,
+    artifact_id=_TEXT,
+    name=_TEXT,
+    sha256=Text(64, pattern="[0-9a-f]{64}"),
+    path=_TEXT,
+)
+"""How work elsewhere stood, or one piece that was taken in from there."""
+CALL = closed(
+    "text_sha256",
+    v=Whole(1, 1),
+    at=_TEXT,
+    kind=Word(("message", "resume")),
+    dispatch_id=_TEXT,
+    provider=Anything(named=True),
+    text_sha256=Text(64, pattern="[0-9a-f]{64}"),
+)
+"""The record of one call to a worker that runs: without it nobody was asked again."""
 VIEW = closed(
     dispatch_id=Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id")),
     anchors=closed(" ".join(TARGETS), **{target: Text(30) for target in TARGETS}),
@@ -75,6 +95,8 @@ SERIES: Mapping[str, Shape] = {
     "recorded": RECORDED,
     "applied": APPLIED,
     "closures": CLOSURE,
+    "brought": BROUGHT,
+    "calls": CALL,
 }
 
 

@@ -51,7 +51,7 @@ def judge_target(
         return row, why
     base = read.size - len(read.added)
     if target is Target.TEAM_JOURNAL:
-        return _journal(target, entry, closure, read, anchors[target], base, row)
+        return _journal(facts, entry, closure, read, anchors[target], base, row)
     return _own(facts, target, entry, closure, read, anchors[target], base, row)
 
 
@@ -101,14 +101,7 @@ def _own(
     if digest != closure.sha256:
         return row, _found(Code.ENTRY_CHANGED, target, say("the entry has another SHA-256 than its receipt"))
     seen = Read(entry.path, read.size, digest, facts.at, offset, length)
-    written_by = next(
-        (
-            each.by
-            for each in facts.recorded
-            if (each.target, each.offset, each.length, each.sha256) == (target, offset, length, digest)
-        ),
-        "recipient",
-    )
+    written_by = _writer(facts, target, offset, length, digest, "recipient")
     row = Row(
         target,
         Status.VERIFIED,
@@ -117,6 +110,15 @@ def _own(
         durability=row.durability,
     )
     return row, _work_fault(target, entry, own, wanted, read)
+
+
+def _writer(facts: Facts, target: Target, offset: int, length: int, digest: str, else_: str) -> str:
+    """Who wrote an entry, by the record that was made of writing it."""
+    wanted = (target, offset, length, digest)
+    found = [
+        each for each in facts.recorded if (each.target, each.offset, each.length, each.sha256) == wanted
+    ]
+    return found[-1].by if found else else_
 
 
 def _work_fault(
@@ -133,7 +135,7 @@ def _work_fault(
 
 
 def _journal(
-    target: Target,
+    facts: Facts,
     entry: Required,
     closure: Closure | None,
     read: TargetRead,
@@ -142,6 +144,7 @@ def _journal(
     row: Row,
 ) -> tuple[Row, Finding | None]:
     """The journal: the record at the position that its adapter gave, and its place in the count."""
+    target = Target.TEAM_JOURNAL
     found = _journal_line(closure, read, wanted, base)
     if isinstance(found, Message):
         return row, _found(Code.JOURNAL_RECORD, target, found)
@@ -150,7 +153,8 @@ def _journal(
     assert seen is not None
     digest = hashlib.sha256(line).hexdigest()
     seen = Read(seen.path, seen.size, digest, seen.at, offset, len(line))
-    row = Row(target, Status.VERIFIED, seen, written_by="muniment", durability=row.durability)
+    by = _writer(facts, target, offset, len(line), digest, "muniment")
+    row = Row(target, Status.VERIFIED, seen, written_by=by, durability=row.durability)
     text, named = event.evidence.get("text"), event.evidence.get("anchor", "")
     if not isinstance(text, str) or not isinstance(named, str):
         return row, _found(Code.JOURNAL_RECORD, target, say("the record holds no text"))

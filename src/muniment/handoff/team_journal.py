@@ -6,6 +6,7 @@ What makes an append whole under kills and full disks is the ledger's own way of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from muniment.handoff.errors import NothingToRecord
 from muniment.handoff.targets import JOURNAL_KIND
@@ -24,12 +25,14 @@ _LINES = 16
 @dataclass(frozen=True, slots=True)
 class Entered:
     """An entry as it stands in the journal: its byte position and its number, counted from the
-    journal's first record, which is number one."""
+    journal's first record, which is number one.  `length` and `line_sha256` are of its line."""
 
     event_id: str
     position: int
     version: int
     sha256: str
+    length: int
+    line_sha256: str
 
     def to_json(self) -> dict[str, str | int]:
         """The receipt that goes into a closure."""
@@ -69,7 +72,9 @@ class TeamJournal:
                 sizes = sum(self._root.stat(self._rel / name).st_size for name in before)
                 lines = sum(count_lines(self._root, self._rel / name)[0] for name in before)
                 lines += count_lines(self._root, self._rel / segment_name(number), line.offset)[0]
-                return Entered(event.event_id, sizes + line.offset, lines + 1, event.sha256)
+                digest = sha256(line.data).hexdigest()
+                place = sizes + line.offset
+                return Entered(event.event_id, place, lines + 1, event.sha256, len(line.data), digest)
         raise NotInLedger(where=event.event_id, why=say("the entry is not there as it was written"))
 
     def _line(self, number: int, event_id: str) -> Line | None:

@@ -133,7 +133,7 @@ class Worker:
             "sha256": digest,
         }
 
-    def journal(self, handoff_id: str, text: str) -> dict[str, Any]:
+    def journal(self, handoff_id: str, text: str, *, by: str = "muniment") -> dict[str, Any]:
         """Append to the team's journal by its adapter; gives the closure receipt."""
         view = self.take(handoff_id)
         entry = self._owed(view, Target.TEAM_JOURNAL)
@@ -142,6 +142,18 @@ class Worker:
         anchor = view.anchors[Target.TEAM_JOURNAL]
         journal = TeamJournal(self._workspace, RelPath.parse(entry.path), view.dispatch.recipient_id)
         done = journal.append(text, subject=handoff_id, anchor=anchor)
+        folder = self._papers.folder(handoff_id)
+        with folder.locked():
+            document: dict[str, Any] = {
+                "target": Target.TEAM_JOURNAL.value,
+                "offset": done.position,
+                "length": done.length,
+                "sha256": done.line_sha256,
+                "at": instant(self._workspace.clock()),
+                "by": by,
+            }
+            kept = folder.add("recorded", document)
+            self._papers.note("handoff.recorded", handoff_id, kept, target=Target.TEAM_JOURNAL.value)
         return self._close(view, Target.TEAM_JOURNAL, "updated", done.to_json())
 
     def propose(

@@ -14,6 +14,7 @@ from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.handoff import sending
 from muniment.handoff.dispatch import Dispatcher
+from muniment.handoff.errors import NoCallRecord
 from muniment.handoff.host import HOSTS, HostDispatcher
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import incomplete
@@ -179,6 +180,48 @@ def look(call: Call, handoff: str) -> ExitCode | None:
     return code
 
 
+def _agent(call: Call, handoff: str) -> sending.Agent | None:
+    """The agent elsewhere that has the work, if it is one."""
+    papers = call.house.handoffs().papers
+    intent = papers.intent_document(papers.folder(handoff))
+    return call.house.agent(intent["address"]) if intent["via"] == "a2a" else None
+
+
+@command(
+    rehearses=False,
+    more=(
+        say("The call is put on record with the agent's own acknowledgement; without that nobody was asked."),
+    ),
+    examples=(
+        "muniment handoff message ho_… --text 'Use the second sample.'",
+        "muniment handoff message ho_… --answer answer.json",
+    ),
+)
+@option("--text", metavar="WORDS", about=say("What is said to an agent that was asked by a2a."))
+@option("--answer", metavar="FILE", about=say("The host's answer when it spoke to its sub-agent."))
+@argument("handoff", about=say("A handoff (ho_…)."))
+def message(call: Call, handoff: str, text: str | None, answer: str | None) -> None:
+    """Ask a worker again, or record that the host did."""
+    if (text is None) == (answer is None):
+        raise _refuse(say("give either --text or --answer"))
+    handoffs = call.house.handoffs()
+    if answer is not None:
+        done = sending.message_by_host(handoffs, handoff, read_input(call, answer))
+    else:
+        agent = _agent(call, handoff)
+        if agent is None:
+            why = say("its adapter has no channel to a worker that runs")
+            raise NoCallRecord(handoff=handoff, where=handoff, why=why)
+        done = sending.message(handoffs, handoff, agent, text or "")
+    call.terminal.result(
+        {"handoff_id": handoff, "call": done},
+        lambda: call.terminal.say(
+            say("asked again; on record as {kind} of {at}", kind=done["kind"], at=done["at"])
+        ),
+    )
+    call.terminal.next_step(f"muniment handoff collect {handoff}")
+
+
 @command(
     rehearses=False,
     more=(say("A worker that returned by itself needs this not."),),
@@ -187,7 +230,8 @@ def look(call: Call, handoff: str) -> ExitCode | None:
 @argument("handoff", about=say("A handoff (ho_…)."))
 def collect(call: Call, handoff: str) -> None:
     """Take in what a worker left as its result, where it returned nothing itself."""
-    done = sending.collect(call.house.handoffs(), handoff)
+    handoffs = call.house.handoffs()
+    done = sending.collect(handoffs, handoff, _agent(call, handoff))
     value: dict[str, Any] = {"handoff_id": handoff, "collected": done is not None}
     if done is not None:
         value |= {"return_sha256": done.sha256, "number": done.number}

@@ -267,6 +267,7 @@ HANDOFF = Group(
         "collect": Entry(
             "muniment.faces.cli.dispatched:collect", say("Take in what a worker left as its result.")
         ),
+        "message": Entry("muniment.faces.cli.dispatched:message", say("Ask a worker again, on record.")),
         "check": Entry("muniment.faces.cli.handoff:check", say("Read back what was owed.")),
         "take": Entry("muniment.faces.cli.delegated:take", say("Take the work: the packet and its anchors.")),
         "record": Entry("muniment.faces.cli.delegated:record", say("Append one's own work with its anchor.")),
