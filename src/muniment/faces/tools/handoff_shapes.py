@@ -190,6 +190,7 @@ SHOW = Shape(
             "missing": items(_TARGET),
             "packet": _PACKET,
             "outcome": {"anyOf": [_DISPATCH, _UNDELIVERED, {"type": "null"}]},
+            "calls": WHOLE,
             "returns": WHOLE,
             "return_sha256": maybe(DIGEST),
             "trace": maybe(_TRACE),
