@@ -347,6 +347,24 @@ class House:
 
         return self.agent(address) if via == "a2a" else ProcessDispatcher(tuple(argv))
 
+    def agent_named(self, name: str) -> Dispatcher:
+        """The agent that the person has set under a name; a workspace may not name commands to run."""
+        from muniment.handoff.errors import AgentUnknown
+        from muniment.handoff.settings import AGENTS
+        from muniment.path import printable
+        from muniment.record.state import FOLDER
+
+        found = self.settings().find(AGENTS)
+        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
+            why = say("a workspace may not name commands to run")
+            raise BadSetting(name=AGENTS.name, where=found.origin, why=why)
+        words = self.settings().get(AGENTS).get(name)
+        if words is None:
+            raise AgentUnknown(agent=printable(name), where=AGENTS.name)
+        if words[0].startswith(("http://", "https://")):
+            return self.dispatcher("a2a", address=words[0])
+        return self.dispatcher("process", argv=words)
+
     def agent(self, address: str) -> A2aDispatcher:
         """An agent elsewhere; what speaks with it is installed on request."""
         from muniment.faces.errors import ExtraMissing

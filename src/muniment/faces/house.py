@@ -109,6 +109,9 @@ class House(Protocol):
     def agent(self, address: str) -> Agent:
         """An agent elsewhere, to ask how a task of it stands; `ExtraMissing` without the extra."""
 
+    def agent_named(self, name: str) -> Dispatcher:
+        """The agent that the person has set under a name; `AgentUnknown` when there is none."""
+
     def overview(self) -> Overview:
         """What `muniment status` shows."""
 

@@ -273,3 +273,11 @@ class BadAddress(UsageError):
     code = "BAD_ADDRESS"
     what = "This is no address of an agent."
     guidance = "An address begins with http:// or https:// and names a host."
+
+
+class AgentUnknown(NotFound):
+    """No agent of this name is set."""
+
+    code = "AGENT_UNKNOWN"
+    what = "No agent is set under the name {agent}."
+    guidance = "The person names agents in the setting handoff.agents; a packet can not."
