@@ -20,6 +20,7 @@ import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, create_client
 from a2a.client.errors import A2AClientError
 from a2a.types import a2a_pb2 as wire
+from a2a.types.a2a_pb2 import Message as Said
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
 
@@ -106,7 +107,7 @@ class A2aDispatcher:
             task = await self._send(client, message)
             return self._acknowledged(task, card.name, message.message_id)
 
-    async def _send(self, client: Client, message: wire.Message) -> wire.Task:
+    async def _send(self, client: Client, message: Said) -> wire.Task:
         """Send a message that starts or goes on with a task; its ids are asked for at once."""
         at_once = wire.SendMessageConfiguration(return_immediately=True)
         request = wire.SendMessageRequest(message=message, configuration=at_once)
@@ -218,9 +219,9 @@ def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return pool.submit(lambda: asyncio.run(make())).result()
 
 
-def _message(message_id: str, context_id: str, text: str, task_id: str = "") -> wire.Message:
+def _message(message_id: str, context_id: str, text: str, task_id: str = "") -> Said:
     part = wire.Part(text=text, media_type="text/plain" if task_id else "application/json")
-    return wire.Message(
+    return Said(
         message_id=message_id, context_id=context_id, task_id=task_id, role=wire.ROLE_USER, parts=[part]
     )
 

@@ -224,7 +224,7 @@ def message(call: Call, handoff: str, text: str | None, answer: str | None) -> N
 
 @command(
     rehearses=False,
-    more=(say("A worker that returned by itself needs this not."),),
+    more=(say("A worker that returned by itself needs no collecting."),),
     examples=("muniment handoff collect ho_…",),
 )
 @argument("handoff", about=say("A handoff (ho_…)."))
