@@ -102,4 +102,5 @@ def main(port: int, database: str) -> None:
     Told(uvicorn.Config(Starlette(routes=routes), host="127.0.0.1", port=port, log_level="error")).run()
 
 
-main(int(sys.argv[1]), sys.argv[2])
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

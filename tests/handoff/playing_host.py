@@ -42,4 +42,5 @@ def main(path: str) -> None:
         print(json.dumps(turn), flush=True)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

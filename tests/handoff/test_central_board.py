@@ -137,8 +137,8 @@ def test_text_goes_into_its_section_and_nothing_else_changes(lines: list[str]) -
     lost = [line for line in board.split(b"\n") if line.strip()]
     kept = [line for line in after.split(b"\n") if line.strip()]
     added = [b"- added line"] if section(board, "One") is not None else [b"## One", b"- added line"]
-    for each in added:
-        kept.remove(each)
+    for each in added:  # the last of its kind: another one may stand in a fence
+        del kept[len(kept) - 1 - kept[::-1].index(each)]
     assert kept == lost
     for other in {each.words for each in headings(board)} - {"One", "Top"}:
         if other == "Two":

@@ -35,6 +35,10 @@ def judge_target(
     """
     read = facts.reads.get(target, TargetRead("missing"))
     if read.state != "file":
+        if target is Target.CENTRAL_BOARD and read.state == "missing" and _waits(facts, closure):
+            unapplied = _found(Code.BOARD_NOT_APPLIED, target, say("the proposal was not applied yet"))
+            reason = str(unapplied.why)
+            return Row(target, Status.PENDING, reason=reason, code=unapplied.code.value), unapplied
         return _unread(target, entry, read)
     seen = Read(entry.path, read.size, read.sha256, facts.at)
     row = Row(target, Status.VERIFIED, seen, durability=durability)
@@ -57,6 +61,11 @@ def judge_target(
 
 def _found(code: Code, target: Target, why: Message) -> Finding:
     return Finding(code, target.value, why)
+
+
+def _waits(facts: Facts, closure: Closure | None) -> bool:
+    """Whether a board that is not there yet has a proposal that nobody has applied."""
+    return closure is not None and closure.proposal is not None and not facts.applied
 
 
 def _unread(target: Target, entry: Required, read: TargetRead) -> tuple[Row, Finding]:
