@@ -141,9 +141,11 @@ def test_journal(room: Room) -> None:
     [shown] = room.ask("journal", "tail")["entries"]
     assert shown["event_id"] == entry["event_id"]
     assert room.ask("journal", "verify")["whole"] is True
+    room.ask("journal", "append", "--text", "next")
     file = room.workspace / "team/journal/000001.jsonl"
     file.write_bytes(file.read_bytes().replace(b"parser", b"reader"))
-    room.ask("journal", "append", "--text", "next")
+    damaged = room.ask("journal", "verify", expect=4)
+    assert (damaged["whole"], damaged["findings"][0]["line"]) == (False, 1)
     room.ask("journal", "append", "--text", "next", "--path", "../out", expect=3)
     room.ask("journal", "append", expect=2)
 

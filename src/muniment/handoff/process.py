@@ -154,8 +154,8 @@ def worker_state(folder: Root, provider: Mapping[str, Any]) -> WorkerState:
     alive = provider["boot_id"] == (platform.boot_id() or "unknown") and (
         platform.process_start(provider["pid"]) == provider["start_time"] != ""
     )
-    if not alive:  # it may have ended between the two looks
-        with contextlib.suppress(NotThere):
+    if not alive:  # it ended just now: its attendant lets go of the lock once it has kept how
+        with locked(folder, attend.LOCK, shared=True), contextlib.suppress(NotThere):
             return WorkerState(False, _document(folder, attend.ENDED)["exit_code"])
     return WorkerState(alive)
 
