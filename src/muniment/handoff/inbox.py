@@ -107,14 +107,22 @@ class Inbox:
 
         Reading takes nothing away: whoever is killed after it gets the same again.
         """
-        done = set(self._names("acknowledged"))
-        open_ids = [name for name in self._names("messages") if name not in done]
-        return [self._delivered(name) for name in open_ids[:most]], len(open_ids)
+        waiting = self.waiting()
+        return [self._delivered(name) for name in waiting[:most]], len(waiting)
 
-    def _delivered(self, message_id: str) -> Delivery:
+    def waiting(self) -> list[str]:
+        """The ids of what is not acknowledged yet, oldest first; nothing is written for it."""
+        done = set(self._names("acknowledged"))
+        return [name for name in self._names("messages") if name not in done]
+
+    def message(self, message_id: str) -> dict[str, Any]:
+        """A message as it was left; nothing is written for it."""
         name = f"messages/{message_id}.json"
         data = self._workspace.root.read(self._rel / RelPath.parse(name), limit=8 * TEXT_MAX)
-        message = parse(say("message"), _MESSAGE, data, name)
+        return parse(say("message"), _MESSAGE, data, name)
+
+    def _delivered(self, message_id: str) -> Delivery:
+        message = self.message(message_id)
         mark, fresh = self._mark("read", message_id, self.recipient)
         if fresh:
             self._note("inbox.read", message_id)
