@@ -1,4 +1,4 @@
-"""Inbox: a message left, read and acknowledged."""
+"""Inbox: a message left, another one acknowledged."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from muniment.record.state import open_workspace
 
 STAGES = ("one file system",)
 LARGEST = 4_096
+datetime.strptime("2026", "%Y")  # what it imports at its first use is imported now
 
 
 def inbox_of(root: Root) -> Inbox:
@@ -29,12 +30,12 @@ def prepare(place: Path) -> None:
 
 
 def run(place: Path, acknowledge: Callable[[str], None]) -> None:
-    """Leave one, read all, acknowledge the one that was there before."""
+    """Leave one, acknowledge the one that was there before."""
     with Root.open(place / "to") as root:
         inbox = inbox_of(root)
         acknowledge(f"sent {inbox.send('lead', 'new')['message_id']}")
-        before = next(each for each in inbox.read()[0] if each.message["text"] == "before")
-        acknowledge(f"acknowledged {inbox.acknowledge(before.message['message_id']).message_id}")
+        before = next(name for name in inbox.waiting() if inbox.message(name)["text"] == "before")
+        acknowledge(f"acknowledged {inbox.acknowledge(before).message_id}")
 
 
 def check(place: Path, ended: Ended | None) -> None:
