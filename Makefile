@@ -54,7 +54,13 @@ docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Servers that others wrote, each in an environment of its own, since their libraries do not agree with ours.
-envs: build/envs/wes-service/.made build/envs/sapporo/.made
+envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made
+
+build/envs/schemathesis/.made: tests/envs/wire/schemathesis.txt
+	@echo "installing $< into $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
 
 build/envs/%/.made: tests/envs/wes/%.txt
 	@echo "installing $< into $(@D)"

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from muniment.faces.cli.main import run
 from muniment.faces.house import Note
 from muniment.message import say
+from muniment.path import printable
 from muniment.settings import BadSetting, Settings, environment_layer
 
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
+    from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -33,7 +35,11 @@ if TYPE_CHECKING:
     from muniment.path import RelPath
     from muniment.record.event import Context
     from muniment.record.state import Workspace
+    from muniment.record.subject import Subject
     from muniment.settings import Setting
+    from muniment.vault.place import Whereabouts
+    from muniment.vault.remote import RemoteVault
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 
@@ -52,9 +58,10 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
     from muniment.record.consent import RELAYED
+    from muniment.vault.serve_settings import SETTINGS as SERVED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *VAULT)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *VAULT)
 
 
 class House:
@@ -96,6 +103,8 @@ class House:
             self.root.close()
         if "vault" in self.__dict__:
             self.vault.close()
+        if "remote" in self.__dict__ and self.remote is not None:
+            self.remote.close()
 
     @cached_property
     def found(self) -> Found:
@@ -153,6 +162,10 @@ class House:
 
     def settings(self) -> Settings:
         """All declared settings over environment, the workspace's file and the user's file."""
+        return self._settings
+
+    @cached_property
+    def _settings(self) -> Settings:
         from platformdirs import user_config_dir
 
         from muniment.disk.root import Root
@@ -162,7 +175,7 @@ class House:
 
         known = declared()
         layers = [environment_layer(known, self._environment)]
-        layers.append(read_layer(self.root, FOLDER / "config.toml", known))
+        layers.append(read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True))
         # People keep this file elsewhere and link to it; what they link to is what they mean.
         user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
         if user.parent.is_dir():
@@ -207,9 +220,10 @@ class House:
         from muniment.hosts.chain import resolve_session, told_by_command
         from muniment.hosts.launch import launch
         from muniment.hosts.openclaw.cron import mirror_id
+        from muniment.hosts.settings import SESSION_COMMAND
 
         told, session_id = self._spoken()
-        command = self._session_command()
+        command = self.settings().get(SESSION_COMMAND)
         return resolve_session(
             told,
             command=(lambda: told_by_command(command, launch)) if command else None,
@@ -249,21 +263,6 @@ class House:
 
         return is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
 
-    def _session_command(self) -> tuple[str, ...]:
-        """The configured command; one in the workspace's own file is refused, since whoever wrote
-        the workspace would have it run."""
-        from muniment.hosts.settings import SESSION_COMMAND
-        from muniment.record.state import FOLDER
-
-        found = self.settings().find(SESSION_COMMAND)
-        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
-            raise BadSetting(
-                name=SESSION_COMMAND.name,
-                where=found.origin,
-                why=say("a workspace may not name commands to run"),
-            )
-        return SESSION_COMMAND.read(found.value)
-
     def card_root(self) -> str:
         """What cards with an absolute path show before the archive id."""
         from muniment.archive.model import ARCHIVES
@@ -293,11 +292,16 @@ class House:
 
     @cached_property
     def vault_folder(self) -> Path:
-        """The folder in which the vault lies, whether there is one yet or not."""
-        from muniment.vault.place import default_folder, folder_of
+        """The folder in which the vault lies, whether there is one yet or not; `KeptElsewhere` when a
+        server keeps it."""
+        from muniment.path import printable
+        from muniment.vault.errors import KeptElsewhere
+        from muniment.vault.place import default_folder, folder_of, is_remote
         from muniment.vault.settings import VAULT_URL
 
         address = self.settings().get(VAULT_URL)
+        if is_remote(address):
+            raise KeptElsewhere(where=printable(address))
         return folder_of(address) if address else default_folder()
 
     @cached_property
@@ -305,12 +309,40 @@ class House:
         """The vault, opened; made when it is missing."""
         from muniment.clock import system_clock
         from muniment.disk.platform import require_supported
+        from muniment.vault.collect import tidy
         from muniment.vault.open import open_directory
         from muniment.vault.settings import limits_of
 
         require_supported()
         limits = limits_of(self.settings())
-        return open_directory(self.vault_folder, clock=system_clock, limits=limits)
+        return open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
+
+    @cached_property
+    def remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set."""
+        from muniment.vault.place import Address, is_remote
+        from muniment.vault.settings import VAULT_URL
+
+        settings = self.settings()
+        url = settings.get(VAULT_URL)
+        if not is_remote(url):
+            return None
+        from muniment.clock import system_clock
+        from muniment.vault.bearing import token_source
+        from muniment.vault.remote import RemoteVault
+
+        address = Address.of(url)
+        source = token_source(address, settings, self._environment, system_clock)
+        return RemoteVault(address, source, note=self._note)
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened."""
+        from muniment.clock import system_clock
+        from muniment.disk.platform import require_supported
+        from muniment.vault.served import open_served
+
+        require_supported()
+        return open_served(self.settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -348,16 +380,11 @@ class House:
         return self.agent(address) if via == "a2a" else ProcessDispatcher(tuple(argv))
 
     def agent_named(self, name: str) -> Dispatcher:
-        """The agent that the person has set under a name; a workspace may not name commands to run."""
+        """The agent that the person has set under a name; a workspace can name none."""
         from muniment.handoff.errors import AgentUnknown
         from muniment.handoff.settings import AGENTS
         from muniment.path import printable
-        from muniment.record.state import FOLDER
 
-        found = self.settings().find(AGENTS)
-        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
-            why = say("a workspace may not name commands to run")
-            raise BadSetting(name=AGENTS.name, where=found.origin, why=why)
         words = self.settings().get(AGENTS).get(name)
         if words is None:
             raise AgentUnknown(agent=printable(name), where=AGENTS.name)
@@ -380,15 +407,75 @@ class House:
     def overview(self) -> Overview:
         """What `muniment status` shows."""
         from muniment.desk.status import overview
+        from muniment.record.state import is_initialised
 
+        begun = is_initialised(self.root)
         return overview(
             self.found,
-            self.root,
-            lambda: self.workspace,
-            host="openclaw" if self._openclaw else "generic",
+            (lambda: self.workspace) if begun else None,
+            self.subjects(),
+            self.whereabouts,
+            host=self._host,
             session=self.current_session(),
-            since_ns=self.working_session.started_ns(),
         )
+
+    @cached_property
+    def _host(self) -> str:
+        """Whose workspace it is, else who started this process."""
+        from muniment.hosts.claude import places as claude
+        from muniment.hosts.starchild import places as starchild
+
+        if starchild.recognises(Path(self.root.path), self._environment):
+            return "starchild"
+        if self._openclaw:
+            return "openclaw"
+        return "claude" if claude.starts(self._environment) else "generic"
+
+    def subjects(self) -> list[Subject]:
+        """The rooms as the desk knows them, as far as there is anything of them: one that was never
+        used is not even imported, and nothing is made."""
+        from muniment.archive.subject import ArchiveSubject
+        from muniment.backup.subject import BackupSubject
+        from muniment.disk.root import Root
+        from muniment.job.settings import ROOT
+        from muniment.record.state import FOLDER, is_initialised
+
+        begun = is_initialised(self.root)
+        ledger = self.workspace.ledger if begun else None
+        found: list[Subject] = [ArchiveSubject(self.loose, ledger), BackupSubject(self._places, ledger)]
+        if begun and self.root.exists(FOLDER / "handoff"):
+            from muniment.handoff.subject import HandoffSubject
+
+            found.append(HandoffSubject(self.handoffs()))
+        place = self.settings().get(ROOT)
+        if ledger is not None and os.path.isdir(place) and (jobs := ledger.subjects("job:")):
+            from muniment.job.store import JobStore
+            from muniment.job.subject import JobSubject
+
+            workspace = self.workspace
+            store = JobStore(Root.open(place), clock=workspace.clock, entropy=workspace.entropy)
+            found.append(JobSubject(store, ledger, jobs))
+        return found
+
+    @cached_property
+    def whereabouts(self) -> Whereabouts:
+        """Where the vault lies, found without opening or making it."""
+        from muniment.vault.place import whereabouts
+        from muniment.vault.settings import VAULT_URL
+
+        places = self._places
+        saved = [places.workspace, *([places.data] if places.data else [])]
+        return whereabouts(self.settings().get(VAULT_URL), saved)
+
+    @property
+    def existing_vault(self) -> VaultStore | None:
+        """The vault if there is one; none is made."""
+        from muniment.vault.mark import MARK
+
+        folder = self.whereabouts.folder
+        if folder is not None and not os.path.lexists(folder / MARK.name):
+            return None
+        return self.vault
 
     @cached_property
     def backups(self) -> Backups:
@@ -403,11 +490,39 @@ class House:
         options = Options(
             cache=Path(user_cache_dir("muniment"), "backup"),
             relayed=self.settings().get(RELAYED),
-            refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
-            most=limits_of(self.settings()).size,
+            refuse_inside=lambda saved: None if self.remote else refuse_inside(self.vault_folder, saved),
+            most=None if self.remote else limits_of(self.settings()).size,
         )
-        return Backups(self.workspace, self._places(), lambda: self.vault, options)
+        self._tell_of_claude()
+        return Backups(self.workspace, self._places, lambda: self.remote or self.vault, options)
 
+    def _tell_of_claude(self) -> None:
+        """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;
+        whoever works in Claude Code and has not decided is told."""
+        from muniment.backup.settings import LAYOUT
+        from muniment.hosts.claude import places as claude
+
+        undecided = self.settings().get(LAYOUT) == "auto" and self._host == "claude"
+        folder = claude.found(Path(self.root.path), self._environment).data
+        if undecided and folder is not None and folder.is_dir():
+            self._note(
+                say(
+                    "What Claude Code keeps in {folder} is not saved, for it is of every project. With "
+                    "backup.layout = claude it is; generic leaves it out and says no more.",
+                    folder=printable(str(folder)),
+                )
+            )
+
+    @cached_property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
+        from muniment.backup.restore import Restores
+        from muniment.record.consent import RELAYED
+
+        relayed = self.settings().get(RELAYED)
+        return Restores(self.workspace, self._places, self.backups.reading, relayed)
+
+    @cached_property
     def _places(self) -> Places:
         """The layout that is saved: the one set, else the one of the host that is recognised."""
         from muniment.backup.settings import LAYOUT
@@ -420,16 +535,14 @@ class House:
         workspace = Path(self.root.path)
         layout = self.settings().get(LAYOUT)
         if layout == "auto":
-            if starchild.recognises(workspace):
-                layout = "starchild"
-            else:
-                layout = "openclaw" if self._openclaw else "generic"
+            # Claude Code's folder is of every project; it has to be asked for.
+            layout = self._host if self._host != "claude" else "generic"
         if layout == "starchild":
             return starchild.found(workspace, self._environment)
         if layout == "openclaw":
             return openclaw.places(workspace, state_folder(self._environment))
         if layout == "claude":
-            return claude.places(workspace, Path.home())
+            return claude.found(workspace, self._environment)
         return generic.places(workspace)
 
     @cached_property

@@ -30,7 +30,9 @@ class Setting(Generic[T]):
     """One thing that can be set.
 
     `name` is its dotted name in TOML; `read` turns a TOML value or an environment text into the
-    value and raises `ValueError` with a sentence when it can not; `about` is for people.
+    value and raises `ValueError` with a sentence when it can not; `about` is for people.  A
+    `personal` one decides what is run or where something is sent, and is never taken from a file of
+    the workspace, since whoever wrote the workspace would decide it.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Setting(Generic[T]):
     read: Callable[[object], T]
     about: str
     aliases: tuple[str, ...] = ()
+    personal: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -51,10 +54,14 @@ class Setting(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Values from one place, by dotted name; `origin` names the place for people."""
+    """Values from one place, by dotted name; `origin` names the place for people.
+
+    One `of_workspace` was written by whoever wrote the workspace.
+    """
 
     origin: str
     values: Mapping[str, object]
+    of_workspace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +98,16 @@ class Settings:
         return [self.find(self._declared[name]) for name in sorted(self._declared)]
 
     def find(self, setting: Setting[Any]) -> Explained:
-        """The value in force with the place it came from."""
+        """The value in force with the place it came from.
+
+        A personal one that the workspace sets is a `BadSetting`, not passed over: what people do not
+        see refused they take for set.
+        """
         for layer in self._layers:
             if setting.name in layer.values:
+                if setting.personal and layer.of_workspace:
+                    why = say("a workspace may not set this; your own file, or the environment, may")
+                    raise BadSetting(name=setting.name, where=layer.origin, why=why)
                 try:
                     return Explained(setting, setting.read(layer.values[setting.name]), layer.origin)
                 except ValueError as error:

@@ -434,9 +434,34 @@ def test_what_the_tools_answer_is_what_they_promise(desk: Desk) -> None:
     desk.snapshot()
     newer, older = desk.stored()
     answers["backup_diff"] = desk.tool("backup_diff", before=older, after=newer)
+    put(desk.workspace / "memory" / "note.md", "changed since")
+    answers["backup_restore_plan"] = desk.tool("backup_restore_plan", backupId=older)
+    restore = answers["backup_restore_plan"].structured
+    assert restore is not None
+    answers["backup_restore"] = desk.tool(
+        "backup_restore",
+        backupId=older,
+        restorePlanId=str(restore["restore_plan_id"]),
+        personAgreed="yes",
+    )
     desk.environment["MUNIMENT_CONFIRM_RELAYED"] = "delete"
     answers["backup_delete"] = desk.tool("backup_delete", backupId=older, confirm=older)
     assert set(answers) == set(TOOLS)
     for name, answer in answers.items():
         assert not answer.failed, answer.text
         Draft202012Validator(TOOLS[name].shape.gives).validate(answer.structured)
+
+
+def test_the_workspace_does_not_say_where_snapshots_go(ruled: Desk, tmp_path: Path) -> None:
+    """Whoever wrote the workspace would have everything sent to them."""
+    theirs, file = tmp_path / "theirs", ruled.workspace / ".muniment" / "config.toml"
+    plan = ruled.planned()
+    put(file, f'[vault]\nurl = "{theirs.as_uri()}"\n')
+    del ruled.environment["MUNIMENT_VAULT_URL"]
+    for act in (("list",), ("plan",), ("create", "--plan", plan, "--yes")):
+        refused = ruled.call(*act, "--json")
+        assert (refused.code, refused.object["error"]) == (2, "BAD_SETTING")
+        assert refused.object["where"] == str(file)
+    assert not theirs.exists()
+    mine = ruled.call("list", "--json", MUNIMENT_VAULT=(tmp_path / "mine").as_uri())
+    assert mine.code == 0, "what the person says is stronger"

@@ -276,3 +276,5 @@ def test_a_full_vault_refuses_before_packing_and_the_confirmation_stays(make_wor
         world.backups.create(planned.plan.plan_id)
     second = world.backups.create(planned.plan.plan_id, replace=first.snapshot.id)
     assert [one.id for one in world.vault.list().snapshots] == [second.snapshot.id]
+    told = [one for one in world.record.ledger.events() if one.kind == "backup.created"]
+    assert [one.evidence.get("replaces") for one in told] == [None, first.snapshot.id]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.backup.world import World
 
-from muniment.backup.service import Backups
+from muniment.backup.service import Backups, picked_bytes
 from muniment.errors import MunimentError, Unreachable
+from muniment.record.consent import WitnessKind
 from muniment.record.ledger import Ledger
 from muniment.record.verify import verify
 
@@ -121,3 +128,71 @@ def test_a_snapshot_that_this_ledger_never_announced_is_not_entered(make_world: 
     foreign = stranger.snapshot()
     assert [one.id for one in world.backups.list().snapshots] == [foreign.snapshot.id]
     assert not [one for one in world.record.ledger.events() if one.kind == "backup.created"]
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+from contextlib import closing
+from pathlib import Path
+from tests.backup.world import World
+from muniment.backup import content
+
+honest = content.copy_database
+
+def dying(*arguments):
+    honest(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+content.copy_database = dying
+world = World(Path(sys.argv[1]))
+world.rules()
+with closing(sqlite3.connect(world.write("app.db", b""))) as base:
+    base.execute("CREATE TABLE t (n INTEGER)")
+world.snapshot()
+"""
+
+
+def test_copies_of_a_killed_run_are_removed_by_the_next_one(
+    make_world: Worlds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "killed")],
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (left,) = temporary.iterdir()
+    assert any(left.iterdir()), "a copy lies there"
+    world = make_world()
+    world.rules()
+    world.snapshot()
+    assert list(temporary.iterdir()) == []
+
+
+def deletions(world: World) -> list[str]:
+    return [one.subject for one in world.record.ledger.events() if one.kind == "backup.deleted"]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_deletion_whose_answer_was_lost_is_told_by_the_next_act(world: World, after: bool) -> None:
+    receipt = world.snapshot()
+    shown = picked_bytes(receipt.snapshot)
+    world.record.consents.give("delete", shown, WitnessKind.TERMINAL)
+    # `show` is the first call of the vault, `delete` the second.
+    with pytest.raises(Unreachable):
+        through(world, Failing(world, 2, after=after)).delete(receipt.snapshot.id, receipt.snapshot.id, shown)
+    assert deletions(world) == []
+    world.backups.list()
+    world.backups.list()
+    if after:
+        (told,) = [one for one in world.record.ledger.events() if one.kind == "backup.deleted"]
+        assert told.subject == receipt.snapshot.id and told.evidence["recovered"] is True
+        assert told.evidence["confirmation"]["witness"] == "terminal"
+    else:
+        assert deletions(world) == []
+        assert world.restored(receipt, "memory/note.md").read_text() == "remember"
+    assert verify(world.record.ledger).whole

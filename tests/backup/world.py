@@ -8,9 +8,14 @@ from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from muniment.backup.fetching import Fetched
 from muniment.backup.model import Receipt, Request
 from muniment.backup.reading import Reading
+from muniment.backup.restore import Restores
+from muniment.backup.restore_model import Applied, Order
+from muniment.backup.restore_rules import choose
 from muniment.backup.service import Backups, Options, Planned
 from muniment.bundle.vault import Limits
 from muniment.disk.root import Root
@@ -65,6 +70,27 @@ class World:
             workers=0,
         )
         return Backups(self.record, self.places, lambda: self.vault, options)
+
+    @property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
+        return Restores(self.record, self.places, self.backups.reading, self.relayed)
+
+    def order(self, snapshot_id: str, **choice: Any) -> tuple[Order, Fetched]:
+        """A restore, planned and chosen; everything unless told otherwise."""
+        only = choice.pop("only", ())
+        exact = choice.get("exact", False)
+        plan, fetched = self.restores.plan(snapshot_id, only=only, exact=exact)
+        return choose(plan, **{"overwrite": True, "run": True, **choice}), fetched
+
+    def apply(self, order: Order, fetched: Fetched, witness: WitnessKind = WitnessKind.TERMINAL) -> Applied:
+        """The restore, confirmed."""
+        self.record.consents.give("restore", order.shown, witness)
+        return self.restores.apply(order, fetched)
+
+    def restore(self, snapshot_id: str, **choice: Any) -> Applied:
+        """Plan, choose, confirm, apply."""
+        return self.apply(*self.order(snapshot_id, **choice))
 
     def write(self, rel: str, content: bytes | str = "x") -> Path:
         """A file of the workspace."""

@@ -15,6 +15,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 HOME = "/home/ada"
+_OTHERS = ("MUNIMENT", "LC_", "CLAUDE", "OPENCLAW", "WORKSPACE_DIR", "DATA_DIR")
+"""How names of variables begin by which a machine would show in what is printed."""
 """The home folder of the person on the pages."""
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -60,7 +62,7 @@ def run(commands: list[str], home: Path) -> list[str]:
     script = [f'muniment() {{ "{sys.executable}" -m muniment "$@"; }}', "status=0"]
     for command in commands:
         script += ["(exit $status)", f"{{ {command}", "} 2>&1", "status=$?", f"echo '{mark}'"]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT", "LC_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OTHERS)}
     done = subprocess.run(
         ["bash", "-s"],
         input="\n".join(script) + "\n",

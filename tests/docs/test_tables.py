@@ -90,3 +90,9 @@ def test_settings_are_declared_once_and_have_a_sentence() -> None:
 def test_the_wiring_knows_every_setting() -> None:
     """A setting that a room declares and the wiring leaves out could be set by nobody."""
     assert sorted(one.name for one in app.declared()) == [one.name for one in settings()]
+
+
+def test_the_page_names_every_personal_setting() -> None:
+    page = " ".join((REFERENCE / "settings.md").read_text("utf-8").split())
+    (sentence,) = re.findall(r"refused in the workspace's own file, with `BAD_SETTING`: (.*?)\. ", page)
+    assert re.findall(r"`([a-z_.]+)`", sentence) == [one.name for one in settings() if one.personal]

@@ -34,7 +34,7 @@ class NotLiteral:
     place: str
 
 
-_OWN_CATALOGUE = frozenset({"tools"})
+_OWN_CATALOGUE = frozenset({"tools", "web"})
 """Faces that have a catalogue of their own beside that of the command line."""
 
 

@@ -165,7 +165,8 @@ def test_a_copy_is_the_ledger_byte_for_byte_and_its_witness_fits(kept: AtWork, t
         "at": last["at"],
     }
     verified = kept.done("ledger", "verify", "--witness", str(out / "witness.json"))
-    assert verified.out.splitlines()[1] == f"  newest witness: {last['at']}, 3 events"
+    where = out / "witness.json"
+    assert verified.out.splitlines()[1] == f"  newest witness: {last['at']}, 3 events, in {where}"
 
 
 def test_a_copy_overwrites_nothing(kept: AtWork, tmp_path: Path) -> None:
@@ -195,8 +196,8 @@ def test_a_ledger_cut_behind_a_witness(kept: AtWork, tmp_path: Path, language: s
     assert answer.code == 4
     at = json.loads(lines[-1])["at"]
     told = {
-        "en": f"  a witness of {at} saw 3 events; they are not there",
-        "zh-CN": f"  {at} 的见证看到 3 个事件；它们已不在账本中",
+        "en": f"  the witness in {out}/witness.json, of {at}, saw 3 events; they are not there",
+        "zh-CN": f"  {out}/witness.json 中 {at} 的见证看到 3 个事件；它们已不在账本中",
     }
     assert told[language] in answer.out.splitlines()
     as_object = kept.call("ledger", "verify", "-n", "--witness", str(out / "witness.json"), "--json")

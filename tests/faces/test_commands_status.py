@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.faces.at_work import AtWork
+from tests.faults.stage import mounted
+
+from muniment.clock import system_clock
+from muniment.disk.root import Root
+from muniment.record.event import Draft
+from muniment.record.state import open_workspace
 
 NOTE = "No workspace was named or found; the current folder {} is taken.\n"
+
+
+BEGUN = (
+    '{"ts":"2026-11-30T11:00:00Z","backup_id":"bk_20261129_100000_abcd","section":"restore",'
+    '"status":"begun","restore":"01KDVDNA000000000000000000","sections":["files/workspace"]}\n'
+)
 
 
 def told(out: str) -> dict[str, str]:
@@ -25,6 +41,9 @@ def test_before_anything_it_makes_nothing(outside: AtWork) -> None:
         "session": "none yet",
         "ledger": "not begun",
         "not archived": "nothing",
+        "handoffs": "nothing",
+        "jobs": "nothing",
+        "snapshot": "none yet",
         "next": "muniment init",
     }
     assert bare.err == NOTE.format(outside.folder)
@@ -40,6 +59,9 @@ def test_in_chinese(outside: AtWork) -> None:
         "会话": "尚无",
         "账本": "尚未开始",
         "未归档": "无",
+        "交接": "无",
+        "任务": "无",
+        "快照": "尚无",
         "下一步": "muniment init",
     }
     assert answer.err == f"未指定也未找到工作区，现采用当前目录 {outside.folder}。\n"
@@ -83,8 +105,9 @@ def test_each_step_of_the_work_shows(work: AtWork) -> None:
 def test_it_never_has_more_than_ten_lines(work: AtWork) -> None:
     for number in range(40):
         work.write(f"{number:02}/report.md")
+    work.write(".muniment/restore.log", BEGUN)
     answer = work.done()
-    assert answer.out.count("\n") <= 10
+    assert answer.out.count("\n") == 10, "every line that there can be"
     assert told(answer.out)["not archived"] == "00/report.md, 01/report.md, 02/report.md and 37 more"
 
 
@@ -136,3 +159,130 @@ def test_a_missing_workspace(outside: AtWork) -> None:
         "  why: it was named by --workspace",
         "  next: Name an existing folder with --workspace, or make it first.",
     ]
+
+
+def test_the_host(outside: AtWork) -> None:
+    inside = str(outside.folder)
+    data = outside.folder / "data"
+    workspace = data / "workspace"
+    workspace.mkdir(parents=True)
+    hosts = {
+        "generic": {},
+        "openclaw": {"OPENCLAW_WORKSPACE_DIR": inside},
+        "claude": {"CLAUDECODE": "1"},
+        "starchild": {"DATA_DIR": str(data), "WORKSPACE_DIR": str(workspace)},
+    }
+    for host, environment in hosts.items():
+        assert told(outside.call(environment=environment).out)["host"] == host
+
+
+# What is open in the rooms
+
+
+class Snapshots:
+    """Somebody with stock rules and a vault of their own."""
+
+    def __init__(self, work: AtWork, vault: Path) -> None:
+        self.work = work
+        self.vault = vault
+        self.environment = {"MUNIMENT_VAULT": vault.as_uri()}
+        work.write("memory/note.md", "remember")
+        assert work.call("backup", "rules", "default", environment=self.environment).code == 0
+
+    def ask(self, *arguments: str, **more: str) -> dict[str, Any]:
+        answer = self.work.call(*arguments, "--json", environment={**self.environment, **more})
+        assert answer.code == 0, answer.err
+        return answer.object
+
+    def take(self) -> str:
+        plan = self.ask("backup", "plan")["plan_id"]
+        return str(self.ask("backup", "create", "--plan", plan, "--yes")["backup_id"])
+
+    def line(self) -> str:
+        return told(self.work.call(environment=self.environment).out)["snapshot"]
+
+
+@pytest.fixture
+def snapshots(work: AtWork, tmp_path: Path) -> Snapshots:
+    return Snapshots(work, tmp_path / "vault")
+
+
+def test_looking_makes_no_vault_and_nothing_else(snapshots: Snapshots) -> None:
+    home = Path(os.environ["HOME"])
+    before = sorted(home.rglob("*"))
+    assert snapshots.line() == "none yet"
+    assert snapshots.ask("status")["vault"] == {"url": snapshots.vault.as_uri(), "shares_device": True}
+    assert not snapshots.vault.exists() and sorted(home.rglob("*")) == before
+
+
+def test_the_last_snapshot_its_age_and_its_place(snapshots: Snapshots) -> None:
+    first = snapshots.take()
+    warned = f"{snapshots.vault.as_uri()} ⚠ on the same device as what it saves"
+    assert re.fullmatch(rf"{first}, \d+ seconds? ago, {re.escape(warned)}", snapshots.line())
+    snapshots.work.write("more.txt", "more")
+    second = snapshots.take()
+    assert snapshots.line().startswith(second)
+    (event,) = [one for one in snapshots.work.records() if one["subject"] == second]
+    assert snapshots.ask("status")["last_snapshot"] == {
+        "backup_id": second,
+        "at": event["at"],
+        "in_this_vault": True,
+    }
+    delete = ("backup", "delete", second, "--confirm", second, "--yes")
+    snapshots.ask(*delete, MUNIMENT_CONFIRM_RELAYED="delete")
+    assert snapshots.line().startswith(first), "one that was deleted is none"
+
+
+def test_a_vault_on_another_device_is_not_warned_of(work: AtWork, tmp_path: Path) -> None:
+    with mounted("tmpfs", tmp_path / "disk", "size=16m"):
+        snapshots = Snapshots(work, tmp_path / "disk" / "vault")
+        snapshots.take()
+        assert snapshots.line().endswith(snapshots.vault.as_uri())
+
+
+def test_a_snapshot_in_another_vault_than_the_one_set(snapshots: Snapshots, tmp_path: Path) -> None:
+    snapshots.take()
+    other = tmp_path / "other"
+    snapshots.environment["MUNIMENT_VAULT"] = other.as_uri()
+    assert snapshots.line().endswith(f"⚠ not in the vault that is set: {other.as_uri()}")
+    assert not other.exists()
+    assert snapshots.ask("status")["last_snapshot"]["in_this_vault"] is False
+
+
+def test_a_restore_that_is_half_done_comes_first(work: AtWork) -> None:
+    work.write("report.md")
+    log = work.write(".muniment/restore.log", BEGUN)
+    shown = told(work.done().out)
+    assert shown["half done"] == "bk_20261129_100000_abcd (restored by half)"
+    assert shown["next"] == "muniment backup restore bk_20261129_100000_abcd"
+    log.write_text("")
+    shown = told(work.done().out)
+    assert shown["half done"] == f"{log} (RESTORE_LOG_BROKEN)"
+    assert shown["next"] == "muniment doctor"
+
+
+def test_a_snapshot_that_was_announced_and_no_more(work: AtWork) -> None:
+    """As a run leaves it that was killed while the vault had it."""
+    with Root.open(work.folder) as root:
+        ledger = open_workspace(root, clock=system_clock).ledger
+        begun = ledger.append(Draft("backup.creating", "0" * 64, {"root": "1" * 64}))
+    assert work.asked()["backup"] == [
+        {"reference": f"ev_{begun.event_id}", "state": "announced", "next": "muniment backup list"}
+    ]
+
+
+def test_open_handoffs_and_jobs(work: AtWork, tmp_path: Path) -> None:
+    where = {"MUNIMENT_JOB_ROOT": str(tmp_path / "jobs"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    assert work.call("job", "init", "rna-7", environment=where).code == 0
+    assert work.call("job", "init", "old", environment=where).code == 0
+    assert work.call("job", "cancel", "old", environment=where).code == 0
+    shown = work.call("status", "--json", environment=where).object
+    assert shown["jobs"] == [
+        {"reference": "job:rna-7", "state": "initialize", "next": "muniment job show rna-7"}
+    ]
+    assert shown["next"] == "muniment job show rna-7"
+    assert told(work.call(environment=where).out)["jobs"] == "job:rna-7 (begun)"
+    (tmp_path / "jobs" / "rna-7" / "registry.yaml").write_text("{")
+    (broken,) = work.call("status", "--json", environment=where).object["jobs"]
+    assert (broken["state"], broken["next"]) == ("REGISTRY_REFUSED", "muniment job verify rna-7")
+    assert told(work.done().out)["jobs"] == "nothing", "the folder of jobs is another one"

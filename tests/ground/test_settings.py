@@ -197,3 +197,22 @@ def test_tables_nested_without_end() -> None:
     for _ in range(3000):
         table = {"a": table}
     assert flatten(table, []) == {}
+
+
+URL = Setting("vault.url", "", text, "Where to.", personal=True)
+
+
+def test_a_personal_setting_is_never_taken_from_the_workspace() -> None:
+    """Refused where it stands, unless a stronger place decides; what is weaker is not asked instead."""
+    workspace = Layer("w/.muniment/config.toml", {"vault.url": "file:///theirs"}, of_workspace=True)
+    user = Layer("user", {"vault.url": "file:///mine"})
+    with pytest.raises(BadSetting) as caught:
+        Settings([URL], [workspace, user]).get(URL)
+    assert (caught.value.where, caught.value.facts) == ("w/.muniment/config.toml", {"name": "vault.url"})
+    assert Settings([URL], [user, workspace]).get(URL) == "file:///mine"
+    assert Settings([URL], [Layer("w", {}, of_workspace=True), user]).get(URL) == "file:///mine"
+
+
+def test_another_one_is_taken_from_the_workspace() -> None:
+    workspace = Layer("w/.muniment/config.toml", {"archive.names": "kweaver"}, of_workspace=True)
+    assert Settings(DECLARED, [workspace]).get(NAMES) == "kweaver"

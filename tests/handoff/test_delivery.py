@@ -21,9 +21,10 @@ from muniment.handoff.delivery import (
     undelivered_fault,
 )
 from muniment.handoff.facts import Intent
-from muniment.handoff.lint import DEFAULT_AREA, notes, refusals, target_faults
+from muniment.handoff.lint import notes, refusals, target_faults
 from muniment.handoff.model import Draft, DraftTarget, Mode, Packet, Root, Target
 from muniment.handoff.receipts import Dispatch, Undelivered
+from muniment.handoff.settings import DEFAULT_AREA
 from muniment.handoff.shape import Misfit
 from muniment.handoff.shapes import CLOSURE, UNDELIVERED_REASONS
 

@@ -23,6 +23,7 @@ from muniment.handoff.worker import Worker
 from muniment.path import RelPath
 from muniment.record.event import Context, Draft
 from muniment.record.ledger import Ledger
+from muniment.record.subject import Unfinished
 from muniment.record.verify import verify
 
 
@@ -428,7 +429,16 @@ def test_the_desk_finds_and_shows(place: Place) -> None:
     handoff = send(handoffs)
     subject = HandoffSubject(handoffs)
     assert [each.handoff_id for each in subject.find("PARSER")] == [handoff]
-    assert [each.state for each in subject.unfinished()] == ["dispatched"]
+    step = f"muniment handoff show {handoff}"
+    assert subject.unfinished() == [Unfinished(handoff, "dispatched", step)]
+    folder = Path(handoffs.workspace.root.path) / ".muniment" / "handoff" / handoff
+    packet = (folder / "packet.json").read_bytes()
+    (folder / "packet.json").write_bytes(b"{")
+    (odd,) = subject.unfinished()
+    assert odd.fault is not None and odd.state.isupper(), "named, and no reason not to see the others"
+    (folder / "packet.json").write_bytes(packet)
+    newest = subject.newest()
+    assert newest is not None and newest.reference == handoff
     work(handoffs, handoff)
     assert subject.verify(handoff).complete
     assert subject.unfinished() == []

@@ -31,7 +31,15 @@ JOB_TOOLS = {
     *("job_finalize", "job_gap", "job_resolve_gap", "job_cancel", "job_show", "job_list"),
     *("job_verify", "job_import", "job_adopt"),
 }
-BACKUP_TOOLS = {"backup_plan", "backup_create", "backup_list", "backup_diff", "backup_delete"}
+BACKUP_TOOLS = {
+    "backup_plan",
+    "backup_create",
+    "backup_list",
+    "backup_diff",
+    "backup_restore_plan",
+    "backup_restore",
+    "backup_delete",
+}
 """Specs 1, 3, 2 and 4, surface: the acts of each room."""
 
 READ_ONLY = {
@@ -53,6 +61,7 @@ READ_ONLY = {
 }
 DESTRUCTIVE = {
     "backup_create",
+    "backup_restore",
     "backup_delete",
     "archive",
     "job_revise",

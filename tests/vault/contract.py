@@ -305,6 +305,15 @@ class Contract:
         wanted = ("api", "workspace/\\x1b", "workspace/a\\xff", "workspace/b")
         assert told.snapshot.sections == wanted
 
+    def test_facts_are_told_as_they_were_said(self, vault: Vault) -> None:
+        said = {"v": 1, "witness": {"count": 3, "head": "x" * 64}, "数据": ["报告", None, True]}
+        upload = vault.reserve(numbered(1, 2).ids).upload_id
+        vault.put(upload, numbered(1, 2).extents)
+        stored = vault.finish(upload, numbered(1, 2).index, label="", sections=[], facts=said)
+        assert vault.facts(stored.snapshot.id) == said
+        with pytest.raises(UnknownSnapshot):
+            vault.facts("bk_20200101_000000_aaaa")
+
     @pytest.mark.parametrize("facts", [{"x": float("nan")}, {"x": "\udcff"}, {"x": "y" * (1 << 20)}])
     def test_facts_that_can_not_be_kept_are_refused(self, vault: Vault, facts: dict[str, Any]) -> None:
         upload = vault.reserve().upload_id

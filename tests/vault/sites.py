@@ -10,14 +10,17 @@ from tests.vault.content import Ticking, entropy
 from muniment.bundle.vault import Limits
 from muniment.vault.collect import collect
 from muniment.vault.open import open_directory
-from muniment.vault.store import NO_LIMITS, VaultStore
+from muniment.vault.store import NO_LIMITS, After, VaultStore, nothing_after
 
 
 class Folder:
     """A vault in a folder; each client has it open on its own, as another process would."""
 
-    def __init__(self, path: Path, limits: Limits = NO_LIMITS, seed: int = 1) -> None:
+    def __init__(
+        self, path: Path, limits: Limits = NO_LIMITS, seed: int = 1, after: After = nothing_after
+    ) -> None:
         self.path = path
+        self._after = after
         self.limits = limits
         self.clock = Ticking()
         self._entropy = entropy(seed)
@@ -25,7 +28,9 @@ class Folder:
 
     def client(self) -> VaultStore:
         """One more client."""
-        store = open_directory(self.path, clock=self.clock, entropy=self._entropy, limits=self.limits)
+        store = open_directory(
+            self.path, clock=self.clock, entropy=self._entropy, limits=self.limits, after=self._after
+        )
         self._open.callback(store.close)
         return store
 

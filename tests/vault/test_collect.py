@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.vault.content import finish, keep, numbered, restored
 from tests.vault.killing import Fuse, Killed, doomed
 from tests.vault.sites import Folder
 
-from muniment.vault.collect import collect
+from muniment.disk.errors import DiskFault
+from muniment.vault.collect import collect, tidy
 from muniment.vault.errors import UploadGone
 from muniment.vault.examine import examine
 
@@ -144,3 +147,99 @@ def test_a_kill_at_every_step_leaves_nothing_for_ever(folder: Folder, act: str) 
         if not burning.burnt:
             return
     raise AssertionError("it never came to an end")
+
+
+# As the program opens a vault: tidied after each act
+
+
+@pytest.fixture
+def tidied(quick_path: Path) -> Iterator[Folder]:
+    site = Folder(quick_path / "vault", after=tidy)
+    yield site
+    site.close()
+
+
+def test_a_tidied_vault_needs_no_keeper(tidied: Folder) -> None:
+    """What a deletion left is gone a day later, when the next snapshot was kept."""
+    vault = tidied.client()
+    first = keep(vault, numbered(1, 2)).snapshot
+    (old,) = tidied.packs()
+    vault.delete(first.id)
+    assert vault.catalogue.holdings().dead_packs == 1
+    tidied.clock.step(hours=23)
+    keep(vault, numbered(3))
+    assert old.exists(), "somebody may have been reading it"
+    tidied.clock.step(hours=1, seconds=1)
+    last = keep(vault, numbered(4)).snapshot
+    assert not old.exists()
+    assert examine(vault).sound and restored(vault, last.id) == numbered(4).raw
+
+
+def test_what_is_pinned_is_not_tidied_away(tidied: Folder) -> None:
+    vault, other = tidied.client(), tidied.client()
+    first = keep(vault, numbered(1, 2)).snapshot
+    upload = other.reserve(numbered(1, 2).ids).upload_id
+    for _ in range(60):
+        tidied.clock.step(minutes=30)
+        assert other.ask(upload, numbered(1).ids) == frozenset()
+        vault.delete(keep(vault, numbered(9)).snapshot.id)
+    vault.delete(first.id)
+    done = finish(other, upload, numbered(1, 2)).snapshot
+    tidied.clock.step(days=2)
+    vault.delete(keep(vault, numbered(8)).snapshot.id)
+    assert restored(vault, done.id) == numbered(1, 2).raw
+
+
+def test_a_dead_writer_is_tidied_away_in_the_end(tidied: Folder) -> None:
+    """Killed while it wrote a pack: its row and its unfinished file go a day after its upload has ended."""
+    tidied.clock.now = tidied.clock.now.fromtimestamp(time.time(), tidied.clock.now.tzinfo)
+    vault = tidied.client()
+    keep(vault, numbered(5))
+    upload = vault.reserve().upload_id
+    with vault.catalogue.writing():
+        vault.catalogue.announce_pack("0" * 26, upload)
+    left = tidied.packs()[0].with_name(".muniment-0123456789abcdef.tmp")
+    left.write_bytes(b"half a pack")
+    for number in range(3):
+        tidied.clock.step(hours=25)
+        keep(vault, numbered(6 + number))
+    assert not left.exists()
+    assert "0" * 26 not in dict(vault.catalogue.packs())
+
+
+def test_what_fails_while_tidying_fails_nothing_else(tidied: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for a disk that can not remove: the snapshot is kept all the same."""
+    vault = tidied.client()
+    vault.delete(keep(vault, numbered(1)).snapshot.id)
+    tidied.clock.step(days=2)
+
+    def fail(name: str) -> None:
+        raise DiskFault(where=name, fault=OSError(5, "Input/output error"))
+
+    monkeypatch.setattr(vault.blobs, "delete", fail)
+    told = keep(vault, numbered(2)).snapshot
+    monkeypatch.undo()
+    assert restored(vault, told.id) == numbered(2).raw
+    tidied.clock.step(days=1)
+    keep(vault, numbered(3))
+    assert len(tidied.packs()) == 2, "the next one went on"
+
+
+def test_nothing_is_walked_while_nothing_is_dead(tidied: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault = tidied.client()
+    walked: list[str] = []
+    sweep = vault.blobs.sweep
+
+    def watched(prefix: str, before: float) -> int:
+        walked.append(prefix)
+        return sweep(prefix, before)
+
+    monkeypatch.setattr(vault.blobs, "sweep", watched)
+    for number in range(3):
+        keep(vault, numbered(number))
+        tidied.clock.step(days=2)
+    assert walked == []
+    vault.delete(vault.list().snapshots[0].id)
+    tidied.clock.step(days=2)
+    keep(vault, numbered(9))
+    assert walked != []

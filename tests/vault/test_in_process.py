@@ -11,20 +11,21 @@ from tests.vault.contract import Contract, Found
 from tests.vault.sites import Folder
 
 from muniment.bundle.vault import Limits, Vault
-from muniment.vault.store import NO_LIMITS, VaultStore
+from muniment.vault.collect import tidy
+from muniment.vault.store import NO_LIMITS, VaultStore, nothing_after
 
 
 class TestInProcess(Contract):
-    """The store itself."""
+    """The store itself; and as the program opens it, tidied after each act."""
 
-    @pytest.fixture
-    def found(self, quick_path: Path) -> Iterator[Found]:
+    @pytest.fixture(params=[nothing_after, tidy], ids=["untidied", "tidied"])
+    def found(self, quick_path: Path, request: pytest.FixtureRequest) -> Iterator[Found]:
         """Founds vaults below a folder."""
         with ExitStack() as stack:
 
             def found(limits: Limits = NO_LIMITS) -> Folder:
                 number = len(list(quick_path.iterdir()))
-                site = Folder(quick_path / f"vault-{number}", limits)
+                site = Folder(quick_path / f"vault-{number}", limits, after=request.param)
                 stack.callback(site.close)
                 site.client()
                 return site

@@ -233,7 +233,9 @@ def test_a_journal_that_was_left_is_played_back(folder: Folder) -> None:
     base.execute("BEGIN IMMEDIATE")
     base.execute("DELETE FROM snapshots")
     base.execute("DELETE FROM extents")
-    base.executemany("INSERT INTO uploads VALUES (?, 0.0, NULL)", ((f"u{n:09d}",) for n in range(20_000)))
+    base.executemany(
+        "INSERT INTO uploads (id, touched) VALUES (?, 0.0)", ((f"u{n:09d}",) for n in range(20_000))
+    )
     copies = {path.name: path.read_bytes() for path in folder.path.glob("catalogue.sqlite*")}
     base.execute("ROLLBACK")
     base.close()

@@ -189,6 +189,25 @@ class Entry:
     undone: bool = False
     sealed: bool = False
 
+    def to_json(self) -> dict[str, Json]:
+        """The entry for programs."""
+        return {
+            "reference": self.reference,
+            "from": self.origin.posix,
+            "path": self.path.posix,
+            "archive_id": self.archive_id,
+            "name": self.name,
+            "track": self.track.value,
+            "kind": self.kind.value,
+            "sha256": self.tree.hex,
+            "files": self.count,
+            "bytes": self.size,
+            "at": self.at,
+            "event_id": self.event_id,
+            "undone": self.undone,
+            "sealed": self.sealed,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:

@@ -14,9 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
+from typing import Any
 
 from muniment.bundle.model import Known
 from muniment.digest import sha256
+from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
@@ -47,15 +49,16 @@ class Cache:
     by the clock of the file system it lies on.  `lied` says that it was wrong about something.
     """
 
-    def __init__(self, base: sqlite3.Connection, settled_ns: int) -> None:
-        self.settled_ns = settled_ns
+    def __init__(self, base: sqlite3.Connection, probe: int) -> None:
+        self.settled_ns = probe - SETTLED_NS
         self._base = base
         self._has: Callable[[bytes], bool] = lambda extent: False
         self._again: set[bytes] = set()
         self._seen: dict[bytes, tuple[bytes, bytes, int, int]] = {}
         self._used: set[bytes] = set()
-        self._now = 0
+        self._now = probe
         self.lied = False
+        self._begin()
 
     @classmethod
     def open(cls, folder: Path, vault: str, root: Root, *, fresh: bool = False) -> Cache:
@@ -77,14 +80,15 @@ class Cache:
             base = _connect(place)
         except (OSError, sqlite3.Error):
             base = _open(":memory:")
-        cache = cls(base, probe - SETTLED_NS)
-        cache._now = probe
-        cache._begin(probe)
-        return cache
+        try:
+            return cls(base, probe)
+        except sqlite3.Error:
+            base.close()
+            return cls(_open(":memory:"), probe)
 
-    def _begin(self, probe: int) -> None:
+    def _begin(self) -> None:
         row = self._base.execute("SELECT value FROM facts WHERE name = 'probe'").fetchone()
-        if row is not None and row[0] > probe:
+        if row is not None and row[0] > self._now:
             self._forget()
         self._choose()
 
@@ -112,9 +116,10 @@ class Cache:
 
     def extents(self) -> Iterator[bytes]:
         """The ids of everything it knows, to be named to the vault."""
-        for (packed,) in self._base.execute("SELECT extents FROM groups"):
-            for one, _, _ in _ROW.iter_unpack(packed):
-                yield one
+        with suppress(sqlite3.Error):  # what was not named is not missed: it is asked for when it is made
+            for (packed,) in self._base.execute("SELECT extents FROM groups"):
+                for one, _, _ in _ROW.iter_unpack(packed):
+                    yield one
 
     def trust(self, has: Callable[[bytes], bool]) -> None:
         """What the vault said that it has."""
@@ -122,14 +127,14 @@ class Cache:
 
     def copy_size(self, stamp: bytes) -> int | None:
         """The size of a database's copy when it had that stamp."""
-        row = self._base.execute("SELECT size FROM copies WHERE stamp = ?", (stamp,)).fetchone()
+        row = self._row("SELECT size FROM copies WHERE stamp = ?", stamp)
         return None if row is None else int(row[0])
 
     def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
         if self.lied or key in self._again:
             return None
-        row = self._base.execute("SELECT extents, files FROM groups WHERE key = ?", (key,)).fetchone()
+        row = self._row("SELECT extents, files FROM groups WHERE key = ?", key)
         if row is None:
             return None
         extents = tuple(_ROW.iter_unpack(row[0]))
@@ -146,10 +151,17 @@ class Cache:
         if key in self._used:
             return
         if key in self._again:
-            row = self._base.execute("SELECT extents, files FROM groups WHERE key = ?", (key,)).fetchone()
+            row = self._row("SELECT extents, files FROM groups WHERE key = ?", key)
             if row is not None and (row[0], row[1]) != (extents, files) and not self.lied:
                 self.lied = True
         self._seen[key] = (extents, files, sum(extent[1] for extent in known.extents), self._now)
+
+    def _row(self, query: str, key: bytes) -> Any:
+        """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
+        try:
+            return self._base.execute(query, (key,)).fetchone()
+        except sqlite3.Error:
+            return None
 
     def keep(self, copies: Mapping[bytes, int]) -> None:
         """After the vault has acknowledged: what this run saw replaces what was known."""
@@ -197,13 +209,13 @@ def _probe(root: Root) -> int:
         return 0
     try:
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            os.write(fd, b".")
+            return os.fstat(fd).st_mtime_ns
+        finally:
+            platform.close(fd)
+            os.unlink(name, dir_fd=folder)
     except OSError:
-        os.close(folder)
         return 0
-    with os.fdopen(fd, "wb", 0) as stream:
-        stream.write(b".")
-        when = os.fstat(stream.fileno()).st_mtime_ns
-    with suppress(OSError):
-        os.unlink(name, dir_fd=folder)
-    os.close(folder)
-    return when
+    finally:
+        platform.close(folder)

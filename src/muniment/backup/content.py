@@ -7,8 +7,7 @@ descriptor through which it is read.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from types import TracebackType
 from muniment.backup.excludes import DATA, EXTRA, WORKSPACE, Excludes, Only
 from muniment.backup.model import OK, ExtraPath
 from muniment.backup.survey import Section, folders
-from muniment.backup.walk import Seen, Walk
+from muniment.backup.walk import FOLDED, Seen, Walk
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Entry, Fault
 from muniment.bundle.tar import wire
@@ -28,12 +27,16 @@ from muniment.bundle.tree import Tree
 from muniment.clock import Clock
 from muniment.disk.errors import NotThere, system_reason
 from muniment.disk.root import Root
+from muniment.disk.scratch import scratch_folder
 from muniment.disk.sqlite import DatabaseUnreadable, copy_database
 from muniment.errors import MunimentError
 from muniment.evidence import Kind
 from muniment.hosts.places import Places
 from muniment.message import Message, say
 from muniment.path import RelPath, printable
+
+PURPOSE = "backup"
+"""In the name of the scratch folder."""
 
 SLOW_S = 5.0
 """A database whose copy took longer is spoken of."""
@@ -48,7 +51,7 @@ class Content:
 
     `exclusions`, `faults` and `warnings` grow while it is iterated; at its end the latter two stand in
     `told` as well.  A file that changed after `settled_ns` has no stamp: it may change again without
-    looking so.
+    looking so.  Copies go below `scratch`, by default the temporary directory.
     """
 
     places: Places
@@ -60,6 +63,7 @@ class Content:
     keep_outside_links: bool = False
     settled_ns: int = 0
     known_size: Size = lambda stamp: None
+    scratch: Path | None = None
     exclusions: list[Exclusion] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Message] = field(default_factory=list)
@@ -68,8 +72,9 @@ class Content:
     _trees: dict[str, tuple[Root, Tree]] = field(default_factory=dict)
     _copies: dict[str, Path] = field(default_factory=dict)
     _databases: set[str] = field(default_factory=set)
+    _raw: set[str] = field(default_factory=set)
     _held: ExitStack = field(default_factory=ExitStack)
-    _scratch: Path | None = None
+    _copying: Path | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Content:
@@ -89,8 +94,9 @@ class Content:
         yield from self._section(DATA)
         yield from merge(*further, key=lambda entry: wire(entry.path))
         yield from self._section(WORKSPACE)
-        self.told += [str(warning) for warning in self.warnings]
-        self.told += [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
+        found = [*map(str, self.warnings), *map(sentence, self.faults)]
+        # The plan has told some of it already.
+        self.told[:] = dict.fromkeys([*self.told, *found])
 
     def _section(self, name: str) -> Iterator[Entry]:
         for section in folders(self.places):
@@ -99,7 +105,12 @@ class Content:
 
     def _further(self, one: ExtraPath) -> Iterator[Entry]:
         path = Path(one.src)
-        if path.is_dir() and not path.is_symlink():
+        try:
+            is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        except OSError as error:
+            self.faults.append(Fault(one.bundle, "left_out", _why(error)))
+            return
+        if is_folder:
             yield from self._folder(Section(EXTRA, path, one.bundle))
             return
         # A lone file or link: its folder is opened, and nothing else in it is looked at.
@@ -109,8 +120,13 @@ class Content:
         """A folder; with `only`, of it the one thing of that name, which stands at `as_path`."""
         try:
             root = self._held.enter_context(Root.open(section.path))
-        except NotThere:
-            return
+        except MunimentError as error:
+            if section.name == EXTRA:  # it was there when it was planned
+                self.faults.append(Fault(section.bundle, "left_out", _why(error)))
+                return
+            if isinstance(error, NotThere):
+                return
+            raise
         tree = Tree(root.fd)
         self._held.callback(tree.close)
         key = str(len(self._trees))
@@ -129,12 +145,39 @@ class Content:
         if not only:
             fact = os.fstat(root.fd)
             yield Entry(section.bundle, Kind.DIRECTORY, fact.st_mode & 0o7777, fact.st_mtime_ns)
+        # What lies beside a database that could not be copied, until its place in the order comes.
+        beside: list[Entry] = []
         for seen in walk:
-            entry = self._entry(seen, root, key, as_path or f"{section.bundle}/{seen.rel}")
-            if entry is not None:
-                yield entry
+            path = as_path or f"{section.bundle}/{seen.rel}"
+            while beside and wire(beside[0].path) < wire(path):
+                yield beside.pop(0)
+            yield self._entry(seen, root, key, path)
+            if path in self._raw:
+                beside = [*beside, *self._companions(seen, root, key, path, walk)]
+                beside.sort(key=lambda entry: wire(entry.path))
+        yield from beside
 
-    def _entry(self, seen: Seen, root: Root, key: str, path: str) -> Entry | None:
+    def _companions(self, seen: Seen, root: Root, key: str, path: str, walk: Walk) -> list[Entry]:
+        """What was left out as folded into a copy that could not be made: it is packed after all, since
+        the newest rows may stand there alone."""
+        found: list[Entry] = []
+        for suffix in ("-journal", "-wal"):
+            rel = seen.rel + suffix
+            try:
+                fact = root.stat(RelPath.parse(rel))
+            except NotThere:
+                continue
+            except MunimentError as error:
+                self.faults.append(Fault(path + suffix, "left_out", _why(error)))
+                continue
+            mode, when, size = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns, fact.st_size
+            if stat.S_ISREG(fact.st_mode):
+                found.append(Entry(path + suffix, Kind.FILE, mode, when, size, "", b"", f"{key}\0{rel}"))
+                gone = Exclusion(walk.section, rel, FOLDED)
+                walk.exclusions[:] = [one for one in walk.exclusions if one != gone]
+        return found
+
+    def _entry(self, seen: Seen, root: Root, key: str, path: str) -> Entry:
         stamp = seen.stamp if seen.changed_ns < self.settled_ns else b""
         size = seen.size
         if seen.database:
@@ -146,6 +189,7 @@ class Content:
                 except (MunimentError, OSError) as error:
                     # As it lies it may be torn; but nothing at all would be less.
                     self._databases.discard(path)
+                    self._raw.add(path)
                     self.faults.append(Fault(path, "unsettled", _why(error)))
                     stamp = b""
                 if stamp:
@@ -185,10 +229,9 @@ class Content:
     def _copy(self, root: Root, path: str, rel: str) -> Path:
         """A consistent copy of a database in the scratch folder."""
         with self._lock:
-            if self._scratch is None:
-                self._scratch = Path(tempfile.mkdtemp(prefix="muniment-backup-"))
-                self._held.callback(shutil.rmtree, self._scratch, ignore_errors=True)
-            target = self._scratch / f"{len(self._databases)}-{len(self._copies)}-{os.urandom(4).hex()}"
+            if self._copying is None:
+                self._copying = self._held.enter_context(scratch_folder(PURPOSE, self.scratch))
+            target = self._copying / f"{len(self._databases)}-{len(self._copies)}-{os.urandom(4).hex()}"
         began = self.clock()
         done = copy_database(root, RelPath.parse(rel), target)
         took = (self.clock() - began).total_seconds()
@@ -205,6 +248,11 @@ class Content:
         with self._lock:
             self._copies[path] = target
         return target
+
+
+def sentence(fault: Fault) -> str:
+    """A fault as manifests and plans tell it."""
+    return f"{printable(fault.path)}: {fault.finding}"
 
 
 def _why(error: MunimentError | OSError) -> Message:

@@ -123,3 +123,109 @@ class RootDiffers(NotVerified):
     code = "SNAPSHOT_ALTERED"
     what = "The snapshot is not the one that was stored here: its root differs from the ledger's."
     guidance = "Do not restore it. Look at the vault, and at who may write to it."
+
+
+class FetchedDiffers(NotVerified):
+    """What lies in the extraction folder is not what the snapshot holds."""
+
+    code = "FETCHED_DIFFERS"
+    what = "What was fetched is not the snapshot any more."
+    guidance = "Nothing was restored. Remove that folder and run the restore again: it fetches anew."
+
+
+class RestoreStale(Conflict):
+    """What a restore would do is no longer what was shown."""
+
+    code = "RESTORE_PLAN_STALE"
+    retryable = False
+    what = "The restore plan is stale: what stands in the workspace has changed since it was shown."
+    guidance = "Run `muniment backup restore ID` again, look at what it shows, and confirm that."
+
+
+class NamesCollide(Blocked):
+    """Names of the snapshot that the file system here can not tell apart."""
+
+    code = "NAMES_COLLIDE"
+    what = "The snapshot has names that are one name on the file system here."
+    guidance = "Nothing was restored. Restore into a file system that tells them apart, by --target."
+
+
+class DatabaseInUse(Conflict):
+    """A process holds the database that would be replaced."""
+
+    code = "DB_IN_USE"
+    what = "The database is in use."
+    guidance = "Stop the program that has it open, then continue the restore."
+
+
+class DatabaseDiffers(NotVerified):
+    """A restored database does not open, or is not the one of the snapshot."""
+
+    code = "DB_NOT_AS_KEPT"
+    what = "The restored database is not the one of the snapshot."
+    guidance = "The one before is kept: `muniment backup undo` puts it back. Run `muniment backup verify ID`."
+
+
+class ExactOfPartial(Blocked):
+    """Files that a partial snapshot lacks would be taken for files that were not there."""
+
+    code = "EXACT_OF_PARTIAL"
+    what = "The snapshot is partial, so what it lacks says nothing."
+    guidance = "Leave --exact out, or use a snapshot that is whole."
+
+
+class OtherRestore(Conflict):
+    """The restore that is half done is of another snapshot."""
+
+    code = "OTHER_RESTORE"
+    retryable = False
+    what = "The restore that is half done is of another snapshot."
+    guidance = "Continue that one, or leave it with --cancel; then restore this one."
+
+
+class NoRestore(NotFound):
+    """No restore is half done, or nothing of this name is left to do in it."""
+
+    code = "NO_RESTORE"
+    what = "There is no such restore going on."
+    guidance = "`muniment status` shows whether a restore is half done."
+
+
+class NoUndo(NotFound):
+    """There is nothing that could be undone under this id."""
+
+    code = "NO_UNDO"
+    what = "There is no such restore that could be undone."
+    guidance = "`muniment backup undo --list` shows which there are."
+
+
+class UndoBroken(NotVerified):
+    """The journal of a restore can not be read; what it says can not be relied upon."""
+
+    code = "UNDO_BROKEN"
+    what = "The journal of the restore can not be read."
+    guidance = "Nothing was touched. The files that were replaced lie beside it, by number."
+
+
+class RestoreFailed(NotVerified):
+    """A restore ended with steps that could not be done."""
+
+    code = "RESTORE_INCOMPLETE"
+    what = "The restore is not complete: {count} of its steps could not be done."
+    guidance = "Mend what is named, then run it again with --continue; or leave it with --cancel."
+
+
+class UndoIncomplete(NotVerified):
+    """Something changed since the restore, and was kept."""
+
+    code = "UNDO_INCOMPLETE"
+    what = "{count} of the restored files changed since, and were kept as they are."
+    guidance = "Look at each one named. What was there before lies in the undo set."
+
+
+class TargetNotEmpty(Blocked):
+    """The folder to restore into has something in it."""
+
+    code = "TARGET_NOT_EMPTY"
+    what = "The folder to restore into is not empty."
+    guidance = "Name one that does not exist yet, or an empty one."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +14,8 @@ from muniment.bundle.errors import BadManifest
 from muniment.bundle.extent import inflate
 from muniment.bundle.index import Index
 from muniment.bundle.manifest import plain, read_manifest
-from muniment.bundle.members import Members
 from muniment.bundle.model import MANIFEST, Packed, Row
+from muniment.bundle.pick import pick
 from muniment.bundle.tar import wire
 from muniment.bundle.vault import Snapshot, Vault
 from muniment.bundle.verify import Verified, unfold, verify
@@ -50,26 +51,54 @@ class Reading:
     index: Index
     fetched: int = field(default=0)
 
-    def _raw(self, row: Row) -> bytes:
+    def raw(self, row: Row) -> bytes:
+        """The raw bytes of one row, checked."""
+        return inflate(self.piece(row), row)
+
+    def piece(self, row: Row) -> bytes:
+        """The stored piece of one row."""
         piece = self.vault.fetch(row)
         self.fetched += len(piece)
-        return inflate(piece, row)
+        return piece
 
     @cached_property
     def contents(self) -> Contents:
         """The manifest, read from its own extents alone."""
-        name = wire(MANIFEST)
-        members = Members(self._raw(row) for row in self.index if row.path == name)
-        for member in members:
-            if member.path == MANIFEST:
-                files: dict[str, Packed] = {}
-
-                def each(packed: Packed, into: dict[str, Packed] = files) -> None:
-                    into[packed.path] = packed
-
-                facts = read_manifest(b"".join(members.content()), each)
-                return Contents(facts, files)
+        found = pick(self.index, self.piece, MANIFEST)
+        if found is not None:
+            files: dict[str, Packed] = {}
+            text = b"".join(found[1])
+            facts = read_manifest(text, lambda packed: files.__setitem__(packed.path, packed))
+            return Contents(facts, files)
         raise BadManifest(why=say("there is none"))
+
+    def packed(self, path: str) -> Packed | None:
+        """The manifest's row of one file.
+
+        Our manifests have their rows in the order of paths and cut their text between rows, so a few
+        stretches of it are enough; whatever is written otherwise is read whole.
+        """
+        if "contents" not in self.__dict__ and not self.index.whole:
+            found = self._sought(path)
+            if found is not None:
+                return found
+        return self.contents.files.get(path)
+
+    def _sought(self, path: str) -> Packed | None:
+        stretches = [row for row in self.index if row.path == wire(MANIFEST)]
+        low, high = 0, len(stretches)
+        while low < high:
+            middle = (low + high) // 2
+            rows = rows_of(self.raw(stretches[middle]))
+            if not rows:  # the opening, or the end
+                low, high = (middle + 1, high) if middle == 0 else (low, middle)
+            elif wire(path) < wire(rows[0].path):
+                high = middle
+            elif wire(path) > wire(rows[-1].path):
+                low = middle + 1
+            else:
+                return next((row for row in rows if row.path == path), None)
+        return None
 
     def files(self, below: str = "") -> list[Packed]:
         """The files at or below a path of the snapshot, in the order of their paths."""
@@ -99,41 +128,24 @@ class Reading:
         The last piece comes only when all of it was right.
         """
         wanted = bundle_path(path)
-        packed = self.contents.files.get(wanted)
+        packed = self.packed(wanted)
         if packed is None:
             raise NoSuchEntry(where=printable(path))
-        members = Members(self._raw(row) for row in self._around(wire(wanted)))
-        state = hashlib.sha256()
-        for member in members:
-            if member.path != wanted:
-                continue
-            held = b""
-            for part in members.content():
-                state.update(part)
-                if held:
-                    yield held
-                held = part
-            if state.hexdigest() != packed.sha256:
-                raise NotVerified(where=printable(path), why=say("its bytes are not those of the manifest"))
+        found = pick(self.index, self.piece, wanted)
+        if found is None:
+            raise NotVerified(
+                where=printable(path), why=say("the manifest lists it and the archive lacks it")
+            )
+        state, held = hashlib.sha256(), b""
+        for part in found[1]:
+            state.update(part)
             if held:
                 yield held
-            return
-        raise NotVerified(where=printable(path), why=say("the manifest lists it and the archive lacks it"))
-
-    def _around(self, path: bytes) -> list[Row]:
-        """The extents in which a path begins and goes on: those that bear its name, else the group that
-        begins with the last name before it."""
-        exact = [row for row in self.index if row.path == path]
-        if exact:
-            return exact
-        before: list[Row] = []
-        for row in self.index:
-            if row.path > path:
-                break
-            if before and before[-1].path != row.path:
-                before = []
-            before.append(row)
-        return before
+            held = part
+        if state.hexdigest() != packed.sha256:
+            raise NotVerified(where=printable(path), why=say("its bytes are not those of the manifest"))
+        if held:
+            yield held
 
     def verify(self, workers: int = 2) -> Verified:
         """Read all of it and compare every file with the manifest."""
@@ -142,6 +154,25 @@ class Reading:
     def download(self) -> Iterator[bytes]:
         """The bytes of the tar.gz."""
         return self.vault.download(self.snapshot.id)
+
+
+def rows_of(text: bytes) -> list[Packed]:
+    r"""The rows that stand whole in a stretch of a manifest as we write it, one a line; of any other
+    text none.
+
+    >>> rows_of(b',\n{"path":"files/data/a","size":1,"sha256":"00"},\n{"path":"files/data/b"')
+    [Packed(path='files/data/a', size=1, sha256='00')]
+    """
+    found: list[Packed] = []
+    for line in text.split(b"\n"):
+        if not line.startswith(b'{"path":'):
+            continue
+        try:
+            row = json.loads(line.rstrip(b","))
+            found.append(Packed(plain(row["path"]), row["size"], row["sha256"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def bundle_path(text: str) -> str:

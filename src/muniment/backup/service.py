@@ -27,8 +27,9 @@ from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
+from muniment.backup.subject import CREATED, CREATING, DELETED
 from muniment.backup.survey import Surveyed, excludes_of, survey
-from muniment.backup.taking import CREATED, CREATING, Progress, Taking, no_progress, require_given
+from muniment.backup.taking import Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
 from muniment.bundle.vault import Listing, Snapshot, Vault
 from muniment.canonical import Json, canonical
@@ -42,7 +43,8 @@ from muniment.path import RelPath, printable
 from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
 
-DELETED = "backup.deleted"
+DELETING = "backup.deleting"
+"""What is about to be deleted: should the answer be lost, the next act tells what became of it."""
 
 _RULES_LIMIT = 4 << 20
 
@@ -52,7 +54,8 @@ class Options:
     """What the wiring knows: where caches lie, which acts an agent may confirm, workers.
 
     `refuse_inside` refuses a vault among folders that are saved; `most` is what the vault takes of
-    one snapshot, in deflated bytes.
+    one snapshot, in deflated bytes; `scratch` is where databases are copied, by default the
+    temporary directory.
     """
 
     cache: Path
@@ -60,6 +63,7 @@ class Options:
     refuse_inside: Callable[[Iterable[Path]], None]
     workers: int = 2
     most: int | None = None
+    scratch: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,26 +256,37 @@ class Backups:
         return self.open_vault().list()
 
     def _go_on(self) -> None:
-        """Enter what was stored by a run that was ended before it could say so.
+        """Enter what was stored or deleted by a run that was ended before it could say so.
 
         Only a root that this ledger announced is taken for ours, whatever the vault says.
         """
         announced: dict[str, Event] = {}
+        leaving: dict[str, Event] = {}
         known: set[str] = set()
         for event in self.workspace.ledger.events(containing=b'"kind":"backup.'):
             root = event.evidence.get("root")
             if event.kind == CREATING:
                 announced[str(root)] = event
+            elif event.kind == DELETING:
+                leaving[event.subject] = event
             elif event.kind in (CREATED, DELETED):
                 known.add(event.subject)
                 announced.pop(str(root), None)
-        if not announced:
+                leaving.pop(event.subject, None)
+        if not announced and not leaving:
             return
-        for snapshot in self.open_vault().list().snapshots:
+        vault = self.open_vault()
+        there = vault.list().snapshots
+        for snapshot in there:
             begun = announced.pop(snapshot.root.hex, None)
             if begun is not None and snapshot.id not in known:
                 evidence = {**begun.evidence, "stored_bytes": snapshot.size, "recovered": True}
                 self.workspace.ledger.append(Draft(CREATED, snapshot.id, evidence))
+        kept = {snapshot.id for snapshot in there}
+        for snapshot_id, begun in leaving.items():
+            if snapshot_id not in kept and begun.evidence.get("vault") == vault.identity:
+                evidence = {**begun.evidence, "recovered": True}
+                self.workspace.ledger.append(Draft(DELETED, snapshot_id, evidence))
 
     def delete(self, snapshot_id: str, typed: str, picked: bytes) -> tuple[Snapshot, int | None]:
         """Delete one snapshot: its id was typed, and `picked`, what was shown of it, confirmed.
@@ -283,12 +298,13 @@ class Backups:
         if typed.strip() != snapshot.id:
             raise DeleteNotConfirmed(where=printable(typed.strip()[:64]))
         confirmation = self.workspace.consents.spend("delete", picked, self.options.relayed)
-        gone = vault.delete(snapshot.id)
         evidence: dict[str, Json] = {
-            "root": gone.root.hex,
+            "root": snapshot.root.hex,
             "vault": vault.identity,
             "confirmation": confirmation.to_json(),
         }
+        self.workspace.ledger.append(Draft(DELETING, snapshot.id, evidence))
+        gone = vault.delete(snapshot.id)
         left = vault.list()
         if any(one.id == gone.id for one in left.snapshots):
             raise NotGone(where=gone.id)

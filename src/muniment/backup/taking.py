@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from muniment.backup.cache import Cache
-from muniment.backup.content import Content
+from muniment.backup.content import PURPOSE, Content, sentence
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
+from muniment.backup.subject import CREATED, CREATING
 from muniment.backup.survey import excludes_of, sections_of
 from muniment.backup.upload import Upload
 from muniment.bundle.manifest import Heading
@@ -20,6 +21,7 @@ from muniment.bundle.model import MANIFEST
 from muniment.bundle.pack import Packing
 from muniment.canonical import Json
 from muniment.digest import sha256
+from muniment.disk.scratch import remove_leftovers
 from muniment.hosts.places import Places
 from muniment.message import Message, say
 from muniment.record.consent import Confirmation, Consents, suffices
@@ -27,11 +29,6 @@ from muniment.record.errors import NotConfirmed
 from muniment.record.event import Draft
 from muniment.record.state import Workspace
 from muniment.record.witness import Witness, bear_witness
-
-CREATING = "backup.creating"
-"""What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
-
-CREATED = "backup.created"
 
 Progress = Callable[[int, int, str], object]
 """Is told bytes and files since the last call, and the path that is at work."""
@@ -59,6 +56,8 @@ class Settled(Protocol):
     def cache(self) -> Path: ...
     @property
     def workers(self) -> int: ...
+    @property
+    def scratch(self) -> Path | None: ...
 
 
 def require_given(consents: Consents, act: str, shown: bytes, relayed: tuple[str, ...]) -> None:
@@ -89,6 +88,7 @@ class Taking:
         self, confirmation: Confirmation, *, reread: bool = False, progress: Progress = no_progress
     ) -> Receipt:
         """Pack, hand over, end the upload, enter it in the ledger."""
+        self.warnings = (*self.warnings, *remove_leftovers(PURPOSE, self.room.options.scratch))
         with self._opened(reread) as (cache, content):
             packing = self._pack(content, cache, progress)
             if not cache.lied:
@@ -130,6 +130,7 @@ class Taking:
         cache.keep(content.copied)
         evidence["stored_bytes"] = stored.snapshot.size
         event = room.workspace.ledger.append(Draft(CREATED, stored.snapshot.id, evidence))
+        named = set(map(sentence, faults))
         return Receipt(
             stored.snapshot,
             stored.remaining,
@@ -138,7 +139,7 @@ class Taking:
             self.upload.sent,
             partial,
             faults,
-            (*self.warnings, *content.warnings),
+            tuple(one for one in (*self.warnings, *content.warnings) if str(one) not in named),
             confirmation.witness.value,
             event.event_id,
         )
@@ -156,6 +157,7 @@ class Taking:
             keep_outside_links=request.keep_outside_links,
             settled_ns=cache.settled_ns,
             known_size=cache.copy_size,
+            scratch=self.room.options.scratch,
             told=[str(warning) for warning in self.warnings],
         )
 
@@ -182,7 +184,8 @@ class Taking:
         for extent in packing:
             self.upload.take(extent)
             if extent.path != MANIFEST.encode():
-                progress(extent.length, packing.files - files, os.fsdecode(extent.path))
+                path = os.fsdecode(extent.path).removeprefix("files/")
+                progress(extent.length, packing.files - files, path)
                 files = packing.files
         self.upload.flush()
         return packing
@@ -214,4 +217,5 @@ class Taking:
             "sent_bytes": self.upload.sent,
             "partial": partial,
             "faults": faults,
+            **({} if self.upload.replaces is None else {"replaces": self.upload.replaces}),
         }

@@ -14,11 +14,12 @@ _NAMED_AT_ONCE = 100_000
 class Upload:
     """One upload.  What was named and is not missing stays pinned, so `has` is sure of it.
 
-    `sent` are the stored bytes handed in so far.
+    `sent` are the stored bytes handed in so far; `replaces` is the snapshot that goes when it ends.
     """
 
-    def __init__(self, vault: Vault, upload_id: str) -> None:
+    def __init__(self, vault: Vault, upload_id: str, replace: str | None = None) -> None:
         self.vault = vault
+        self.replaces = replace
         self.sent = 0
         self._id = upload_id
         self._pinned: set[bytes] = set()
@@ -29,8 +30,8 @@ class Upload:
     @classmethod
     def begin(cls, vault: Vault, replace: str | None = None) -> Upload:
         """Reserve; a vault without a free slot refuses here, before anything was packed."""
-        upload = cls(vault, vault.reserve((), replace=replace).upload_id)
-        newest = next(iter(vault.list().snapshots), None)
+        upload = cls(vault, vault.reserve((), replace=replace).upload_id, replace)
+        newest = next((one for one in vault.list().snapshots if not one.whole), None)
         if newest is not None:
             upload.name(vault.index(newest.id).ids)
         return upload

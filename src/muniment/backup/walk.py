@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
 from muniment.bundle.tar import wire
+from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.disk.sqlite import COMPANIONS, MAGIC
 from muniment.evidence import Kind
@@ -27,6 +29,11 @@ UNREADABLE = "unreadable"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_LEAST = 512
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR)
+"""Gone, a link, a socket, a folder: no database."""
+
+Known = dict[str, bool | OSError]
+"""Whether files are databases, as far as that was looked at."""
 
 
 class Seen(NamedTuple):
@@ -75,11 +82,12 @@ class Walk:
         except OSError as error:
             self._fault(prefix.rstrip("/"), error)
             return
-        folded = set() if self.raw_databases else self._folded(fd, names)
+        known = {} if self.raw_databases else self._with_companions(fd, names)
+        folded = {base + suffix for base, one in known.items() if one is True for suffix in COMPANIONS}
         # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
         order: list[tuple[bytes, Seen | str]] = []
         for name in names:
-            seen = self._look(fd, name, prefix + name, names, folded)
+            seen = self._look(fd, name, prefix + name, names, folded, known)
             if seen is None:
                 continue
             key = wire(name)
@@ -104,9 +112,11 @@ class Walk:
         try:
             yield from self._folder(inner, f"{rel}/")
         finally:
-            os.close(inner)
+            platform.close(inner)
 
-    def _look(self, fd: int, name: str, rel: str, beside: set[str], folded: set[str]) -> Seen | None:
+    def _look(
+        self, fd: int, name: str, rel: str, beside: set[str], folded: set[str], known: Known
+    ) -> Seen | None:
         if rel in self.passed:
             return None
         why = self.excludes.reason(self.section, rel)
@@ -119,15 +129,22 @@ class Walk:
         try:
             fact = os.stat(name, dir_fd=fd, follow_symlinks=False)
             target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+            return self._seen(fd, name, rel, fact, target, beside, known)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._fault(rel, error)
             return None
-        return self._seen(fd, name, rel, fact, target, beside)
 
     def _seen(
-        self, fd: int, name: str, rel: str, fact: os.stat_result, target: str, beside: set[str]
+        self,
+        fd: int,
+        name: str,
+        rel: str,
+        fact: os.stat_result,
+        target: str,
+        beside: set[str],
+        known: Known,
     ) -> Seen | None:
         mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
         if stat.S_ISDIR(fact.st_mode):
@@ -140,9 +157,11 @@ class Walk:
         if not stat.S_ISREG(fact.st_mode):
             self._leave_out(rel, SPECIAL_FILE)
             return None
-        database = (
-            not self.raw_databases and _may_be_one(name, fact.st_size, beside) and _is_database(fd, name)
-        )
+        database: bool | OSError = known.get(name, False)
+        if name not in known and not self.raw_databases and _may_be_one(fact.st_size):
+            database = _is_database(fd, name)
+        if isinstance(database, OSError):
+            raise database  # taken for a plain file it might be torn, and nobody would know
         stamp, changed = _mark(fact), max(when, fact.st_ctime_ns)
         if database:
             for suffix in ("-wal", "-journal"):
@@ -155,13 +174,13 @@ class Walk:
                     changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
         return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", stamp, changed, database)
 
-    def _folded(self, fd: int, names: set[str]) -> set[str]:
-        """What lies beside a database and goes into its copy."""
+    def _with_companions(self, fd: int, names: set[str]) -> Known:
+        """Which of those that have something beside them are databases: what is beside goes into
+        their copies.  Each is looked at once, so that nothing is folded into what is no database."""
         bases = {
             name.removesuffix(suffix) for name in names for suffix in COMPANIONS if name.endswith(suffix)
         }
-        databases = {base for base in bases & names if _is_database(fd, base)}
-        return {base + suffix for base in databases for suffix in COMPANIONS} & names
+        return {base: _is_database(fd, base) for base in bases & names}
 
     def _leave_out(self, rel: str, reason: str) -> None:
         self.exclusions.append(Exclusion(self.section, rel, reason))
@@ -176,23 +195,20 @@ def _mark(fact: os.stat_result) -> bytes:
     return pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
 
 
-def _may_be_one(name: str, size: int, beside: set[str]) -> bool:
-    """Whether a file of that size can be a database; one that was torn in the middle of a page has
-    its journal beside it."""
-    if size < _PAGE_LEAST:
-        return False
-    return size % _PAGE_LEAST == 0 or any(name + suffix in beside for suffix in COMPANIONS)
+def _may_be_one(size: int) -> bool:
+    """Whether a file of that size, with nothing beside it, can be a database: whole pages."""
+    return size >= _PAGE_LEAST and size % _PAGE_LEAST == 0
 
 
-def _is_database(fd: int, name: str) -> bool:
-    """By its first bytes."""
+def _is_database(fd: int, name: str) -> bool | OSError:
+    """By its first bytes; the error, when they can not be read."""
     try:
         opened = os.open(name, _READ, dir_fd=fd)
-    except OSError:
-        return False
+    except OSError as error:
+        return False if error.errno in _NO_FILE else error
     try:
         return stat.S_ISREG(os.fstat(opened).st_mode) and os.pread(opened, len(MAGIC), 0) == MAGIC
-    except OSError:
-        return False
+    except OSError as error:
+        return error
     finally:
-        os.close(opened)
+        platform.close(opened)

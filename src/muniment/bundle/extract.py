@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
-from muniment.bundle.errors import OutsideLink
-from muniment.bundle.members import Member
+from muniment.bundle.errors import ContentsDiffer, OutsideLink
+from muniment.bundle.members import Member, Members
+from muniment.bundle.model import MANIFEST, Packed
+from muniment.bundle.tar import END
 from muniment.bundle.tree import Chain
-from muniment.bundle.verify import Verified, verify
+from muniment.bundle.verify import Verified, facts_of, take, verify
 from muniment.disk import platform
 from muniment.disk.copy import discard
 from muniment.disk.errors import AlreadyThere, named
 from muniment.disk.root import Root
-from muniment.disk.write import scratch_name, write_all
+from muniment.disk.write import HOLE, scratch_name, write_all, write_sparse
 from muniment.evidence import Kind
 from muniment.path import RelPath, printable
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-HOLE = 64 << 10
-_ZEROS = bytes(HOLE)
+
+
+Seen = Callable[[Member], object]
+"""Is told of every member that was written."""
 
 
 def extract(
@@ -34,23 +39,74 @@ def extract(
     *,
     token: str | None = None,
     outside_links: bool = False,
+    manifest: bool = False,
+    seen: Seen | None = None,
 ) -> Verified:
     """Write a bundle's tar stream as a new folder `target`; all of it or nothing.
 
     Modes and times are set; set-user and set-group bits are not, owners are the caller's.
-    `outside_links` lets links point out of their section.  Raises what `verify` raises, and the
-    errors of `disk`.
+    `outside_links` lets links point out of their section; with `manifest` the manifest's text lies
+    beside the files.  Raises what `verify` raises, and the errors of `disk`.
     """
+    with _staged(root, target, token, outside_links, seen) as writer:
+        result = verify(raw, writer)
+        if manifest:
+            writer.manifest(result.manifest)
+    return result
+
+
+def extract_part(
+    runs: Iterable[Iterable[bytes]],
+    wanted: Mapping[str, Packed],
+    inside: Callable[[str], bool],
+    root: Root,
+    target: RelPath,
+    *,
+    token: str | None = None,
+    outside_links: bool = False,
+    seen: Seen | None = None,
+) -> None:
+    """Write the members of some stretches of a tar stream that are `inside`; all of them or nothing.
+
+    Each run begins with a member.  `wanted` are the manifest's rows of all files that are inside: one
+    that is missing, differs or is not listed is `ContentsDiffer`.
+    """
+    with _staged(root, target, token, outside_links, seen) as writer:
+        missing = dict(wanted)
+        bad: list[str] = []
+        extra: list[str] = []
+        for run in runs:
+            members = Members(chain(run, (END,)))
+            for member in members:
+                if not inside(member.path) or member.path == MANIFEST:
+                    continue
+                if member.kind is Kind.DIRECTORY:
+                    writer.folder(member)
+                elif member.kind is Kind.LINK:
+                    writer.link(member)
+                elif member.same_as or member.path not in missing:
+                    extra.append(member.path)
+                elif take(members, member, writer) != facts_of(missing.pop(member.path)):
+                    bad.append(member.path)
+        if missing or bad or extra:
+            raise ContentsDiffer.of(bad, list(missing), extra)
+
+
+@contextlib.contextmanager
+def _staged(
+    root: Root, target: RelPath, token: str | None, outside_links: bool, seen: Seen | None
+) -> Iterator[_Writer]:
+    """A writer into a folder beside `target`, which gets that name when all went well."""
     if root.exists(target):
         raise AlreadyThere(where=printable(target.posix))
     staging = target.parent / scratch_name(token)
     root.claim_folder(staging, 0o700)
     try:
         with root.folder(staging) as fd:
-            writer = _Writer(fd, outside_links)
+            writer = _Writer(fd, outside_links, seen)
             try:
                 with named(target):
-                    result = verify(raw, writer)
+                    yield writer
                     writer.finish()
                     platform.sync_file_system(fd)
             finally:
@@ -62,13 +118,14 @@ def extract(
         _open_up(root, staging)
         discard(root, staging)
         raise
-    return result
 
 
 class _Writer:
     """Takes members and writes them below the staging folder."""
 
-    def __init__(self, fd: int, outside_links: bool) -> None:
+    def __init__(self, fd: int, outside_links: bool, seen: Seen | None = None) -> None:
+        self._top = fd
+        self._seen = seen
         self._chain = Chain(fd)
         self._made: set[tuple[str, ...]] = {()}
         self._outside_links = outside_links
@@ -78,6 +135,7 @@ class _Writer:
 
     def folder(self, member: Member) -> None:
         """Make it now; its mode and time come when everything lies in it."""
+        self._tell(member)
         self._folder(tuple(member.path.split("/")))
         self._folders.append(member)
 
@@ -85,11 +143,13 @@ class _Writer:
         """Keep it for the end."""
         if not self._outside_links and not stays_inside(member.path, member.target):
             raise OutsideLink(where=printable(member.path), target=printable(member.target))
+        self._tell(member)
         self._links.append(member)
 
     def file(self, member: Member) -> Callable[[bytes], object]:
         """Open it; the bytes are written as they come, long zeros as holes."""
         *names, name = member.path.split("/")
+        self._tell(member)
         if member.same_as:
             return lambda data: self._repeat(member)
         fd = self._file = os.open(name, NEW, 0o600, dir_fd=self._folder(tuple(names)))
@@ -99,17 +159,7 @@ class _Writer:
             nonlocal place
             if data:
                 place += len(data)
-                if len(data) >= 4096 and data == _ZEROS[: len(data)]:
-                    os.lseek(fd, len(data), os.SEEK_CUR)
-                elif len(data) > HOLE:
-                    for start in range(0, len(data), HOLE):
-                        part = data[start : start + HOLE]
-                        if part == _ZEROS[: len(part)]:
-                            os.lseek(fd, len(part), os.SEEK_CUR)
-                        else:
-                            write_all(fd, part)
-                else:
-                    write_all(fd, data)
+                write_sparse(fd, data)
                 return
             if os.fstat(fd).st_size != place:
                 os.ftruncate(fd, place)  # it ends in a hole
@@ -118,6 +168,18 @@ class _Writer:
             os.close(fd)
 
         return put
+
+    def manifest(self, text: bytes) -> None:
+        """The manifest, beside everything."""
+        fd = os.open(MANIFEST, NEW, 0o600, dir_fd=self._top)
+        try:
+            write_all(fd, text)
+        finally:
+            os.close(fd)
+
+    def _tell(self, member: Member) -> None:
+        if self._seen and not member.same_as:
+            self._seen(member)
 
     def finish(self) -> None:
         """Links, then the folders' modes and times, deepest first."""
@@ -134,7 +196,7 @@ class _Writer:
         """Close what an error has left open."""
         self._chain.close()
         if self._file >= 0:
-            os.close(self._file)
+            platform.close(self._file)
 
     def _folder(self, names: tuple[str, ...]) -> int:
         """The descriptor of a folder; it and those above it are made if they are missing."""
@@ -155,7 +217,7 @@ class _Writer:
                 put(part)
             put(b"")
         finally:
-            os.close(opened)
+            platform.close(opened)
 
     def _dress(self, fd: int, member: Member) -> None:
         kept = 0o1777 if member.kind is Kind.DIRECTORY else 0o777
@@ -183,9 +245,9 @@ def stays_inside(path: str, target: str) -> bool:
     return True
 
 
-def _open_up(root: Root, staging: RelPath) -> None:
-    """Folders of a refused bundle may already have the modes it asked for; removing needs ours."""
-    with contextlib.suppress(OSError, AlreadyThere), root.folder(staging) as fd:
+def _open_up(root: Root, place: RelPath) -> None:
+    """Make every folder ours to remove from: a snapshot's folders may have modes that forbid it."""
+    with contextlib.suppress(OSError, AlreadyThere), root.folder(place) as fd:
         todo = [fd]
         while todo:
             here = todo.pop()
@@ -198,4 +260,4 @@ def _open_up(root: Root, staging: RelPath) -> None:
                             os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
                         )
             if here != fd:
-                os.close(here)
+                platform.close(here)

@@ -24,6 +24,9 @@ HEAD = Struct("<8sHHIQI")
 ROW = Struct("<32sIIQ")
 CHECK = 32
 
+WHOLE = b"bundle.tar.gz"
+"""The path of each row when the stream is not a tar stream but a tar.gz as somebody else made it."""
+
 BYTES_MOST = 256 << 20
 """No index is longer; the default of the cap that a caller may lower."""
 
@@ -93,6 +96,11 @@ class Index:
         return self.count
 
     @property
+    def whole(self) -> bool:
+        """Whether the stream is a tar.gz as it was sent, and not a tar stream (ADR 0504)."""
+        return self._paths.startswith(_OPENING_OF_WHOLE)
+
+    @property
     def ids(self) -> Iterator[bytes]:
         """The ids in stream order, 32 bytes each; an id may stand more than once."""
         return (row[0] for row in ROW.iter_unpack(self._rows))
@@ -117,7 +125,10 @@ class Index:
     def _check(self) -> None:
         at = 0
         before = b""
+        whole = self.whole
         for number, row in enumerate(self):
+            if whole and row.path != WHOLE:
+                raise _refused(say("row {number} belongs to no file sent whole", number=number))
             if row.offset != at:
                 finding = (
                     say("row {number} overlaps the one before", number=number)
@@ -133,7 +144,7 @@ class Index:
             at += row.length
         if at != self.raw:
             raise _refused(say("its rows hold {found} bytes, not the {raw} declared", found=at, raw=self.raw))
-        if at % BLOCK or at < 2 * BLOCK:
+        if not whole and (at % BLOCK or at < 2 * BLOCK):
             raise _refused(say("{found} bytes are no tar stream", found=at))
 
 
@@ -186,6 +197,9 @@ def _number(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+_OPENING_OF_WHOLE = _number(0) + _number(len(WHOLE)) + WHOLE
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:

@@ -39,6 +39,7 @@ from muniment.bundle.model import (
     too_far,
 )
 from muniment.bundle.tar import wire
+from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
 from muniment.message import Message, say
@@ -266,7 +267,7 @@ class Packing:
                 before = _regular(fd)
         except OSError as error:
             if fd >= 0:
-                os.close(fd)
+                platform.close(fd)
             yield _Made([], [], [_unreadable(entry, error)])
             return
         try:
@@ -288,7 +289,7 @@ class Packing:
                 faults.append(Fault(entry.path, "changed", CHANGED))
         finally:
             if fd >= 0:
-                os.close(fd)
+                platform.close(fd)
         key = None if faults or size != entry.size else first.key
         yield _Made([], [Packed(entry.path, size, reader.sha256.hexdigest())], faults, key)
 
@@ -392,7 +393,7 @@ def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
                 return data, True
         return data, False
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def _to_end(fd: int, size: int) -> bytes:

@@ -14,6 +14,7 @@ from struct import pack
 
 from muniment.bundle.model import Entry, Fault, too_far
 from muniment.bundle.tar import wire
+from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
 from muniment.message import say
@@ -52,7 +53,7 @@ class Chain:
 
     def _cut(self, length: int) -> None:
         while len(self._fds) > length:
-            os.close(self._fds.pop())
+            platform.close(self._fds.pop())
             self._names.pop()
 
     def close(self) -> None:

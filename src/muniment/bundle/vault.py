@@ -31,7 +31,8 @@ class Soundness(StrEnum):
 class Snapshot:
     """A stored snapshot: `size` is the tar.gz's in bytes, `root` the index's.
 
-    `sha256` is the tar.gz's, once somebody asked for it; a whole upload has it at once.
+    `sha256` is the tar.gz's, once somebody asked for it; a whole upload has it at once.  `whole` says
+    that the tar.gz was made elsewhere and is kept as it came: its index tells nothing of its files.
     """
 
     id: str
@@ -42,15 +43,18 @@ class Snapshot:
     root: Digest
     sha256: Digest | None = None
     soundness: Soundness = Soundness.SOUND
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a tenant may keep; None is no limit.  `size` is bytes of one tar.gz."""
+    """What a tenant may keep; None is no limit.  `size` is bytes of one tar.gz, `sessions` are
+    uploads under way at once."""
 
     snapshots: int | None = None
     size: int | None = None
     label: int = 64
+    sessions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,10 @@ class Vault(Protocol):
 
     def show(self, snapshot_id: str) -> Snapshot:
         """One snapshot."""
+        ...
+
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
         ...
 
     def reserve(self, ids: Iterable[bytes] = (), *, replace: str | None = None) -> Reservation:

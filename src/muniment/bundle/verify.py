@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from muniment.bundle.errors import BadManifest, ContentsDiffer
 from muniment.bundle.extent import inflate
+from muniment.bundle.gunzip import raw as inflated
 from muniment.bundle.index import Index
 from muniment.bundle.join import Fetch
 from muniment.bundle.manifest import BYTES_MOST, read_manifest
@@ -31,13 +32,14 @@ AHEAD = 64
 class Verified:
     """A bundle that holds what its manifest says: files and bytes in all and by section.
 
-    `facts` are the manifest's, without `contents`.
+    `facts` are the manifest's, without `contents`; `manifest` is its text.
     """
 
     facts: Mapping[str, Any]
     files: int
     size: int
     sections: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    manifest: bytes = field(default=b"", repr=False)
 
 
 class Taker(Protocol):
@@ -76,13 +78,14 @@ def verify(raw: Iterable[bytes], taker: Taker | None = None, manifest_most: int 
             if taker:
                 taker.file(member)(b"")
         else:
-            found[member.path] = _take(members, member, taker)
+            found[member.path] = take(members, member, taker)
     if manifest is None:
         raise BadManifest(why=say("there is none"))
     return _compare(manifest, found)
 
 
-def _take(members: Members, member: Member, taker: Taker | None) -> tuple[int, bytes]:
+def take(members: Members, member: Member, taker: Taker | None) -> tuple[int, bytes]:
+    """Hand on the present file's bytes; its size and sha256."""
     state = hashlib.sha256()
     put = taker.file(member) if taker else None
     for part in members.content():
@@ -92,6 +95,11 @@ def _take(members: Members, member: Member, taker: Taker | None) -> tuple[int, b
     if put:
         put(b"")
     return member.size, state.digest()
+
+
+def facts_of(packed: Packed) -> tuple[int, bytes]:
+    """Size and sha256 of a row, as `take` gives them."""
+    return packed.size, bytes.fromhex(packed.sha256)
 
 
 def _compare(manifest: bytes, found: dict[str, tuple[int, bytes]]) -> Verified:
@@ -109,7 +117,7 @@ def _compare(manifest: bytes, found: dict[str, tuple[int, bytes]]) -> Verified:
             missing.append(packed.path)
             return
         listed[packed.path] = True
-        if present != (packed.size, bytes.fromhex(packed.sha256)):
+        if present != facts_of(packed):
             bad.append(packed.path)
         section = "/".join(packed.path.split("/")[: 1 if packed.path.startswith("api/") else 2])
         files[section] += 1
@@ -120,16 +128,22 @@ def _compare(manifest: bytes, found: dict[str, tuple[int, bytes]]) -> Verified:
     if bad or missing or extra:
         raise ContentsDiffer.of(bad, missing, extra)
     sections = {name: (files[name], sizes[name]) for name in sorted(files)}
-    return Verified(facts, files.total(), sizes.total(), sections)
+    return Verified(facts, files.total(), sizes.total(), sections, manifest)
 
 
 def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
-    """The tar stream from an index and its pieces, each checked against its row.
+    """The tar stream from an index and its pieces, each checked against its row; of a snapshot that
+    was sent whole it is what its tar.gz holds.
 
     Pieces are fetched and inflated ahead by `workers` threads, so `fetch` must allow that; 0 does
     everything in the calling one.
     """
 
+    pieces = _unfold(index, fetch, workers)
+    yield from inflated(pieces) if index.whole else pieces
+
+
+def _unfold(index: Index, fetch: Fetch, workers: int) -> Iterator[bytes]:
     def one(rows: list[Row]) -> list[bytes]:
         return [inflate(fetch(row), row) for row in rows]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
 
 from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
-from muniment.canonical import Json
+from muniment.desk.finding import Finding, Level
+from muniment.desk.status import SNAPSHOTS
+from muniment.desk.vault import Kept, look_at_vault
 from muniment.disk import platform
 from muniment.disk.errors import AlreadyThere, Locked, NotThere
 from muniment.disk.journal import Act
@@ -20,32 +20,15 @@ from muniment.errors import MunimentError
 from muniment.message import Message, say, say_count
 from muniment.path import RelPath, printable
 from muniment.record.state import FOLDER, Workspace
+from muniment.record.subject import Subject, Unfinished
 from muniment.record.verify import verify
 
-
-class Level(StrEnum):
-    """How a finding is meant: all is well, it was mended, it is worth knowing, it is wrong."""
-
-    GOOD = "good"
-    MENDED = "mended"
-    WARNING = "warning"
-    WRONG = "wrong"
+__all__ = ["Finding", "Level", "examine"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one look at the workspace found."""
-
-    subject: str
-    level: Level
-    message: Message
-
-    def to_json(self) -> dict[str, Json]:
-        """The finding for programs."""
-        return {"subject": self.subject, "level": self.level.value, "message": str(self.message)}
-
-
-def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
+def examine(
+    workspace: Workspace, *, mend: bool, subjects: Sequence[Subject] = (), vault: Kept | None = None
+) -> list[Finding]:
     """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
     looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
         _half_done,
@@ -55,7 +38,28 @@ def examine(workspace: Workspace, *, mend: bool) -> list[Finding]:
         _file_system,
         _ledger,
     )
-    return [finding for look in looks for finding in look(workspace, mend)]
+    found = [finding for look in looks for finding in look(workspace, mend)]
+    found += [finding for subject in subjects for finding in _rooms(subject)]
+    if vault is not None:
+        found += look_at_vault(vault, workspace.clock(), mend=mend)
+    return found
+
+
+def _rooms(subject: Subject) -> Iterator[Finding]:
+    """What a room began and was kept from ending, and what of it can not be read.  None of it is
+    ended here: that takes a person's word."""
+    for one in subject.unfinished():
+        if one.fault is not None:
+            yield Finding(one.reference, Level.WRONG, _step(say("{what}", what=one.fault), one))
+        elif subject.prefix == SNAPSHOTS:
+            state = say("restored by half") if one.half else say("announced, and nobody said that it is kept")
+            yield Finding(one.reference, Level.WARNING, _step(state, one))
+
+
+def _step(what: Message, one: Unfinished) -> Message:
+    if one.step == "muniment doctor":
+        return what
+    return say("{what}; go on with: {step}", what=what, step=one.step)
 
 
 def _half_done(workspace: Workspace, mend: bool) -> Iterator[Finding]:

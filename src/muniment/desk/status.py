@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from shlex import quote
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from muniment.archive.outstanding import outstanding
 from muniment.canonical import Json
-from muniment.disk.root import Root
+from muniment.clock import instant
 from muniment.errors import MunimentError
-from muniment.hosts.git import ask_git
 from muniment.hosts.session import Session
 from muniment.hosts.workspace import Found
 from muniment.message import Message
-from muniment.path import RelPath, printable
+from muniment.path import printable
 from muniment.record.errors import LedgerDamaged
 from muniment.record.event import FIRST
-from muniment.record.state import Workspace, is_initialised
+from muniment.record.state import Workspace
+from muniment.record.subject import Newest, Subject, Unfinished
 from muniment.record.witness import Witness, bear_witness
+from muniment.vault.place import Whereabouts
+
+LOOSE, HANDOFFS, JOBS, SNAPSHOTS = "arc_", "ho_", "job:", "bk_"
+"""How the references of the four rooms begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The facts of `muniment status`; `next_step` is a command line."""
+    """The facts of `muniment status`.
+
+    `unfinished` is by the prefix of the room, `half_done` are acts with a journal, `snapshot` is the
+    newest one, and `next_step` a command line.
+    """
 
     found: Found
     host: str
     session: Session | None
-    root_id: str | None
-    head: Witness | None
-    damage: Message | None
-    loose: tuple[RelPath, ...]
-    half_done: tuple[str, ...]
-    next_step: str
+    unfinished: Mapping[str, Sequence[Unfinished]]
+    vault: Whereabouts
+    root_id: str | None = None
+    head: Witness | None = None
+    damage: Message | None = None
+    half_done: tuple[str, ...] = ()
+    snapshot: Newest | None = None
+    next_step: str = field(default="muniment init")
+
+    def of(self, prefix: str) -> Sequence[Unfinished]:
+        """What is unfinished in one room."""
+        return self.unfinished.get(prefix, ())
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the newest snapshot is kept by another vault than the one that is set.
+
+        Of one that is not a folder of this machine nobody knows without asking it.
+        """
+        if self.snapshot is None or self.vault.folder is None:
+            return False
+        return self.snapshot.kept_in != self.vault.identity
 
     def to_json(self) -> dict[str, Json]:
         """The facts for programs."""
@@ -50,44 +72,60 @@ class Overview:
                 "head": self.head.head if self.head else FIRST,
                 "damage": str(self.damage) if self.damage else None,
             },
-            "not_archived": [path.posix for path in self.loose],
+            "not_archived": [one.reference for one in self.of(LOOSE)],
             "half_done": list(self.half_done),
+            "handoffs": [one.to_json() for one in self.of(HANDOFFS)],
+            "jobs": [one.to_json() for one in self.of(JOBS)],
+            "backup": [one.to_json() for one in self.of(SNAPSHOTS)],
+            "last_snapshot": self._snapshot(),
+            "vault": {"url": self.vault.address, "shares_device": self.vault.shares_device},
             "next": self.next_step,
         }
+
+    def _snapshot(self) -> Json:
+        if self.snapshot is None:
+            return None
+        at = instant(self.snapshot.at)
+        return {"backup_id": self.snapshot.reference, "at": at, "in_this_vault": not self.elsewhere}
 
 
 def overview(
     found: Found,
-    root: Root,
-    workspace: Callable[[], Workspace],
+    workspace: Callable[[], Workspace] | None,
+    subjects: Sequence[Subject],
+    vault: Whereabouts,
     *,
     host: str,
     session: Session | None,
-    since_ns: int | None,
 ) -> Overview:
     """Look at everything; nothing is made, not even `.muniment/`.
 
-    `since_ns` is when the working session began, in nanoseconds; None without one.
+    `workspace` is None while there is no record; `subjects` are the rooms that there is something of.
     """
-    if not is_initialised(root):
-        loose = tuple(outstanding(root, ask_git, None))
-        return Overview(found, host, session, None, None, None, loose, (), "muniment init")
+    unfinished = {one.prefix: one.unfinished() for one in subjects}
+    if workspace is None:
+        return Overview(found, host, session, unfinished, vault)
     opened = workspace()
     head, damage = None, None
     try:
         head = bear_witness(opened.ledger, opened.identity.root_id)
     except LedgerDamaged as error:
         damage = error.why or error.message
-    loose = tuple(outstanding(root, ask_git, since_ns))
     half_done = tuple(_half_done(opened, name) for name in opened.journal.names())
-    if damage is not None:
-        step = "muniment ledger verify"
-    elif half_done:
-        step = "muniment doctor"
-    else:
-        step = _next(loose, head)
-    root_id = opened.identity.root_id
-    return Overview(found, host, session, root_id, head, damage, loose, half_done, step)
+    (snapshot,) = [one.newest() for one in subjects if one.prefix == SNAPSHOTS] or [None]
+    return Overview(
+        found,
+        host,
+        session,
+        unfinished,
+        vault,
+        root_id=opened.identity.root_id,
+        head=head,
+        damage=damage,
+        half_done=half_done,
+        snapshot=snapshot,
+        next_step=_next(unfinished, head, damage, half_done),
+    )
 
 
 def _half_done(opened: Workspace, name: str) -> str:
@@ -99,7 +137,18 @@ def _half_done(opened: Workspace, name: str) -> str:
     return printable(f"{act.kind} {act.act_id}")
 
 
-def _next(loose: tuple[RelPath, ...], head: Witness | None) -> str:
-    if loose:
-        return f"muniment archive {quote(loose[0].posix)}"
+def _next(
+    unfinished: Mapping[str, Sequence[Unfinished]],
+    head: Witness | None,
+    damage: Message | None,
+    half_done: Sequence[str],
+) -> str:
+    """The most pressing thing: damage, what is half done, what is not archived, what is open."""
+    if damage is not None:
+        return "muniment ledger verify"
+    if half_done:
+        return "muniment doctor"
+    every = [one for found in unfinished.values() for one in found]
+    for one in (*(one for one in every if one.half), *unfinished.get(LOOSE, ()), *every):
+        return one.step
     return "muniment archive verify --all" if head and head.count > 1 else "muniment archive FILE"

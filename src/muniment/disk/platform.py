@@ -9,6 +9,7 @@ import fcntl
 import os
 import signal
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -144,6 +145,26 @@ def forget_cache(fd: int) -> None:
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+_F_OFD_GETLK: int = 36
+"""Linux: ask for a lock of the open file. The `fcntl` of Python 3.11 does not name it."""
+
+
+def is_range_locked(fd: int, start: int, length: int) -> bool:
+    """Whether any other open file description holds a lock on a range of bytes of the file.
+
+    Asked for as a lock to write, so that locks of readers count too; nothing is locked.
+    """
+    # struct flock: type, whence, start, length, pid; the two systems order the members differently.
+    if LINUX:
+        layout, asked = "hhqqi4x", (fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        kind, call = 0, _F_OFD_GETLK
+    else:
+        layout, asked = "qqihh", (start, length, 0, fcntl.F_WRLCK, os.SEEK_SET)
+        kind, call = 3, fcntl.F_GETLK
+    answer = struct.unpack(layout, fcntl.fcntl(fd, call, struct.pack(layout, *asked)))
+    return bool(answer[kind] != fcntl.F_UNLCK)
+
+
 class Writers(Enum):
     """Whether some process has a file open for writing."""
 
@@ -263,3 +284,17 @@ LOCAL_FILE_SYSTEMS = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay", "bcachefs", "apfs"}
 )
 """File systems of one kernel, on which its locks can be trusted."""
+
+
+_M_ARENA_MAX = -8
+
+
+def share_arenas(most: int) -> None:
+    """Let all threads take memory from so few arenas, where the C library has any.
+
+    glibc gives each thread that waits for another an arena of its own, and keeps in each what was
+    used once: with many threads most of a process's memory is what they no longer use.
+    """
+    mallopt = getattr(_libc, "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, most)

@@ -81,7 +81,8 @@ class Root:
 
     def _strip(self, path: str) -> RelPath:
         given = _plain(path)
-        own = os.fstat(self.fd)
+        with named(self.path):
+            own = os.fstat(self.fd)
         # The root may be spelled through links above it, so it is known by what it is.
         for length in range(len(given.parts) + 1):
             try:

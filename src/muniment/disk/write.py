@@ -203,6 +203,35 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+HOLE = 64 << 10
+"""Bytes of zeros at a time that become a hole."""
+
+_ZEROS = bytes(HOLE)
+
+
+def write_sparse(fd: int, data: bytes) -> None:
+    """Write every byte, long zeros as holes; whoever has written all sets the length of the file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as stream:
+    ...     write_sparse(stream.fileno(), bytes(HOLE) + b"end")
+    ...     stream.seek(0) or stream.read() == bytes(HOLE) + b"end"
+    True
+    """
+    if len(data) <= HOLE:
+        if len(data) >= 4096 and data == _ZEROS[: len(data)]:
+            os.lseek(fd, len(data), os.SEEK_CUR)
+        else:
+            write_all(fd, data)
+        return
+    for start in range(0, len(data), HOLE):
+        part = data[start : start + HOLE]
+        if part == _ZEROS[: len(part)]:
+            os.lseek(fd, len(part), os.SEEK_CUR)
+        else:
+            write_all(fd, part)
+
+
 def read_back(root: Root, rel: RelPath, expected: Written, inode: int | None = None) -> Written:
     """Open a file by its path from the root, hash it again and compare.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from muniment.archive.service import Archive
+    from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
+    from muniment.record.subject import Subject
+    from muniment.vault.place import Whereabouts
+    from muniment.vault.remote import RemoteVault
+    from muniment.vault.served import Parts
     from muniment.vault.store import VaultStore
 
 Note = Callable[[Message], None]
@@ -97,6 +102,13 @@ class House(Protocol):
     def vault(self) -> VaultStore:
         """The vault, opened; made when it is missing."""
 
+    @property
+    def remote(self) -> RemoteVault | None:
+        """The vault that a server keeps, if one is set."""
+
+    def served(self, *, loopback: bool) -> Parts:
+        """What a server of vaults needs, opened; elsewhere than on loopback there have to be keys."""
+
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
 
@@ -114,6 +126,21 @@ class House(Protocol):
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""
+
+    def subjects(self) -> list[Subject]:
+        """The rooms as the desk knows them, as far as there is anything of them."""
+
+    @property
+    def whereabouts(self) -> Whereabouts:
+        """Where the vault lies, found without opening or making it."""
+
+    @property
+    def existing_vault(self) -> VaultStore | None:
+        """The vault if there is one; none is made."""
+
+    @property
+    def restores(self) -> Restores:
+        """What brings snapshots back."""
 
     @property
     def backups(self) -> Backups:

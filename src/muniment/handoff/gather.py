@@ -10,7 +10,6 @@ from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.handoff.dispatch import WorkerState
 from muniment.handoff.facts import Applied, Baseline, Facts, Recorded
-from muniment.handoff.lint import DEFAULT_AREA
 from muniment.handoff.model import Target
 from muniment.handoff.nonces import Nonces
 from muniment.handoff.papers import Papers
@@ -18,6 +17,7 @@ from muniment.handoff.reading import Commands, read_file, read_targets
 from muniment.handoff.receipts import Return
 from muniment.handoff.repositories import AskGit, read_repositories
 from muniment.handoff.roots import root_facts
+from muniment.handoff.settings import DEFAULT_AREA
 from muniment.handoff.store import Folder
 from muniment.path import RelPath
 from muniment.record.event import Context

@@ -13,7 +13,6 @@ from muniment.path import BadPath, RelPath
 
 CONTEXT_MAX = 16 * 1024
 """Bytes of context beyond which the lint asks for less."""
-DEFAULT_AREA: Final = "agents/{recipient}"
 """Where a recipient's own files lie, when no setting says otherwise."""
 STANDING_PITFALLS: Final = (
     "Ordinary notices (no output yet, task metadata, hook reminders, truncated output) mean neither that "

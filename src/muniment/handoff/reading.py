@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from muniment.disk import platform
 from muniment.disk.errors import NotThere, OutsideRoot, named
 from muniment.disk.root import Root
 from muniment.disk.tree import measure
@@ -112,7 +113,7 @@ def _stream_file(root: Root, rel: RelPath) -> Iterator[bytes]:
             while chunk := os.read(fd, CHUNK):
                 yield chunk
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def read_file(root: Root, path: str, moved: Callable[[RelPath], Sequence[RelPath]]) -> FileRead:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from muniment.disk import platform
 from muniment.disk.errors import named
 from muniment.disk.root import Root
 from muniment.disk.write import chunks_of
@@ -151,7 +152,7 @@ def _working(top: Path, path: str, width: int) -> str | None:
                     for chunk in chunks_of(fd):
                         state.update(chunk)
             finally:
-                os.close(fd)
+                platform.close(fd)
     except (BadPath, MunimentError):
         return None
     return state.hexdigest()

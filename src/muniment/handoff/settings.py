@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from muniment.handoff.lint import DEFAULT_AREA
 from muniment.message import say
 from muniment.settings import Setting, text
+
+DEFAULT_AREA: Final = "agents/{recipient}"
 
 
 def commands(value: object) -> Mapping[str, Sequence[str]]:
@@ -33,7 +35,11 @@ NONCES: Setting[str] = Setting(
     "handoff.nonces", "", text, "Where nonces are kept; empty means the user's own data folder."
 )
 COMMANDS: Setting[Mapping[str, Sequence[str]]] = Setting(
-    "handoff.commands", {}, commands, "Commands that a contract may name to verify work, by name."
+    "handoff.commands",
+    {},
+    commands,
+    "Commands that a contract may name to verify work, by name.",
+    personal=True,
 )
 JOURNAL: Setting[str] = Setting(
     "handoff.journal", "team/journal", text, "The folder of the team's journal, below the workspace."
@@ -46,5 +52,6 @@ AGENTS: Setting[Mapping[str, Sequence[str]]] = Setting(
     {},
     commands,
     "Agents that tools may dispatch to, by name: a command line, or the address of an A2A agent.",
+    personal=True,
 )
 SETTINGS = (AREA, NONCES, COMMANDS, JOURNAL, BOARD, AGENTS)

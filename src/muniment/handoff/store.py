@@ -228,7 +228,7 @@ def append_durably(root: Root, rel: RelPath, entry: bytes) -> tuple[int, bytes]:
                 os.ftruncate(fd, start)
                 raise
     finally:
-        os.close(fd)
+        platform.close(fd)
     root.sync_folder(rel.parent)
     offset = start + len(lead)
     fd = root.open_file(rel)
@@ -236,4 +236,4 @@ def append_durably(root: Root, rel: RelPath, entry: bytes) -> tuple[int, bytes]:
         with named(rel):
             return offset, os.pread(fd, len(entry), offset)
     finally:
-        os.close(fd)
+        platform.close(fd)

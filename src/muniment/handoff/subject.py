@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from muniment.errors import MunimentError
 from muniment.handoff.papers import Summary
 from muniment.handoff.service import Handoffs
+from muniment.handoff.store import handoffs
 from muniment.handoff.trace import Trace
+from muniment.message import Message
+from muniment.record.subject import Newest, Unfinished, newest_of
 
 PREFIX = "ho_"
 
@@ -52,6 +56,22 @@ class HandoffSubject:
         """Read everything back once more and judge it."""
         return self._handoffs.check(reference).trace
 
-    def unfinished(self) -> list[Summary]:
+    def unfinished(self) -> list[Unfinished]:
         """Handoffs that somebody still has to look at."""
-        return self._handoffs.papers.unfinished()
+        found: list[Unfinished] = []
+        for handoff_id in handoffs(self._handoffs.workspace.root):
+            fault: Message | None = None
+            try:
+                state = self._handoffs.papers.summary(handoff_id).state
+            except MunimentError as error:
+                state, fault = error.code, error.message
+            if state != "complete":
+                act = "check" if state in ("returned", "incomplete") else "show"
+                found.append(
+                    Unfinished(handoff_id, state, f"muniment handoff {act} {handoff_id}", fault=fault)
+                )
+        return found
+
+    def newest(self) -> Newest | None:
+        """The handoff that was issued last."""
+        return newest_of(self._handoffs.workspace.ledger.newest(b'"kind":"handoff.issued"'))

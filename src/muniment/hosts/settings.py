@@ -25,6 +25,7 @@ SESSION_COMMAND: Setting[tuple[str, ...]] = Setting(
     (),
     argv,
     "A command that tells the host's session; never taken from the workspace's own file.",
+    personal=True,
 )
 
 SETTINGS = (SESSION_COMMAND,)

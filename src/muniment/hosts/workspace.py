@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from muniment.disk import platform
 from muniment.hosts.errors import InvalidWorkspace, WorkspaceMissing
 from muniment.message import Message, say
 from muniment.path import printable
@@ -123,7 +124,7 @@ def _read_pointer(path: Path) -> str:
             raise ValueError("not a regular file")
         return os.fsdecode(os.read(fd, _POINTER_LIMIT)).strip()
     finally:
-        os.close(fd)
+        platform.close(fd)
 
 
 def _origin(found: Found) -> Message:

@@ -25,11 +25,10 @@ from muniment.disk.tree import walk_stats
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.job import cwl_run
-from muniment.job.backend import OUTPUTS, Case, Collected, EngineState, FlowFacts, Piece, Progress
-from muniment.job.bindings import Offer
-from muniment.job.cwl_flow import cwltool_argv, job_file, read_flow, tool_in
+from muniment.job.backend import OUTPUTS, Case, Collected, EngineState, Piece, Progress
+from muniment.job.cwl_flow import cwltool_argv, job_file, tool_in
 from muniment.job.errors import EngineAnswer, OutputUnsafe
-from muniment.job.local_files import LocalFiles
+from muniment.job.local_files import LocalFiles, LocalInputs
 from muniment.job.model import Binding, PortType
 from muniment.message import say
 from muniment.path import BadPath, RelPath, printable
@@ -56,7 +55,7 @@ def launch_detached(argv: Sequence[str], env: Mapping[str, str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CwlBackend:
+class CwlBackend(LocalInputs):
     """cwltool, run without containers; its record is `engine/<name>/` in the folder of the job."""
 
     clock: Clock = system_clock
@@ -68,22 +67,6 @@ class CwlBackend:
     def name(self) -> str:
         """`cwl`."""
         return "cwl"
-
-    def inspect(self, flow: str) -> FlowFacts:
-        """Read a CWL file, packed into one document."""
-        return read_flow(flow)
-
-    def offers(self, input_path: str) -> list[Offer]:
-        """What lies in a local folder."""
-        return self.files.offers(input_path)
-
-    def offer(self, reference: str) -> Offer:
-        """A local file or folder."""
-        return self.files.offer(reference)
-
-    def pin(self, offer: Offer) -> str:
-        """The digest of its content."""
-        return self.files.pin(offer)
 
     def create(self, case: Case) -> str:
         """Make the folder of the run, write its order, start it; a second call starts nothing anew."""

@@ -10,12 +10,12 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muniment.canonical import NotJson, canonical, read_json
 from muniment.digest import sha256
+from muniment.disk.scratch import remove_leftovers, scratch_folder
 from muniment.job.backend import FlowFacts, Wanted
 from muniment.job.bindings import Port
 from muniment.job.errors import EngineMissing, FlowRefused
@@ -63,7 +63,8 @@ def read_flow(path: str) -> FlowFacts:
         raise _refused(path, say("there is no such file"))
     document = _strict(path, _cwltool(path, "--pack", os.path.realpath(path)))
     packed = canonical(document)
-    with tempfile.TemporaryDirectory(prefix="muniment-") as folder:
+    remove_leftovers("workflow")  # what stays is in nobody's way
+    with scratch_folder("workflow") as folder:
         kept = os.path.join(folder, "workflow.json")
         with open(kept, "wb") as stream:
             stream.write(packed)

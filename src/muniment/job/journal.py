@@ -110,7 +110,7 @@ class JobJournal:
                 os.ftruncate(fd, keep)
                 platform.sync_data(fd)
         finally:
-            os.close(fd)
+            platform.close(fd)
         evidence: dict[str, Json] = {"torn": name, "bytes": len(torn), "sha256": sha256(torn).hex}
         return Draft("job.journal_repaired", f"job:{self._job}", evidence)
 
@@ -131,4 +131,4 @@ class JobJournal:
                     platform.sync_data(fd)
                 raise
         finally:
-            os.close(fd)
+            platform.close(fd)

@@ -11,7 +11,9 @@ from muniment.disk.root import Root
 from muniment.disk.tree import measure
 from muniment.disk.write import is_scratch
 from muniment.evidence import Kind
+from muniment.job.backend import FlowFacts
 from muniment.job.bindings import Offer
+from muniment.job.cwl_flow import read_flow
 from muniment.job.errors import BadBinding
 from muniment.job.model import PortType
 from muniment.message import say
@@ -70,3 +72,27 @@ def _utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class LocalInputs:
+    """What `cwl` and `wes` share: workflows and inputs are files of this machine."""
+
+    __slots__ = ()
+
+    files: LocalFiles
+
+    def inspect(self, flow: str) -> FlowFacts:
+        """Read a CWL file, packed into one document: it is what runs, or is sent."""
+        return read_flow(flow)
+
+    def offers(self, input_path: str) -> list[Offer]:
+        """What lies in a local folder."""
+        return self.files.offers(input_path)
+
+    def offer(self, reference: str) -> Offer:
+        """A local file or folder."""
+        return self.files.offer(reference)
+
+    def pin(self, offer: Offer) -> str:
+        """The digest of its content."""
+        return self.files.pin(offer)

@@ -51,7 +51,7 @@ def hash_file(folder: Root, rel: RelPath) -> tuple[Digest, int]:
             state.update(chunk)
             size += len(chunk)
     finally:
-        os.close(fd)
+        platform.close(fd)
     return Digest(state.hexdigest()), size
 
 

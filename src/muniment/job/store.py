@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from muniment.canonical import Json
 from muniment.clock import Clock
 from muniment.digest import sha256
+from muniment.disk import platform
 from muniment.disk.errors import NotThere, named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root, open_regular
@@ -113,9 +114,9 @@ class JobStore:
             try:
                 data = os.read(fd, _GLANCE)
             finally:
-                os.close(fd)
+                platform.close(fd)
         finally:
-            os.close(folder)
+            platform.close(folder)
         found = _glance_at(data) if len(data) < _GLANCE else None
         if found is None:
             found = read(self.root.read(RelPath((job, *REGISTRY.parts)), LARGEST_FILE + 1)).workflow

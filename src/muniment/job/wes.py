@@ -25,15 +25,13 @@ from muniment.job.backend import (
     Case,
     Collected,
     EngineState,
-    FlowFacts,
     Piece,
     Progress,
 )
-from muniment.job.bindings import Offer
-from muniment.job.cwl_flow import job_file, read_flow, tool_in
+from muniment.job.cwl_flow import job_file, tool_in
 from muniment.job.errors import EngineAnswer, EngineMissing, EngineRefused, EngineUnreachable, OutputUnsafe
 from muniment.job.finding import shown
-from muniment.job.local_files import LocalFiles
+from muniment.job.local_files import LocalFiles, LocalInputs
 from muniment.job.model import Binding, PortType
 from muniment.message import Message, say
 from muniment.path import BadPath, RelPath, check_name, printable
@@ -62,7 +60,7 @@ _STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class WesBackend:
+class WesBackend(LocalInputs):
     """A WES server at `url` (up to and without `/runs`), with a bearer `token` when it wants one.
 
     Servers of version 1.0 may name outputs as files of their own machine; `shared` is the folder
@@ -79,22 +77,6 @@ class WesBackend:
     def name(self) -> str:
         """`wes`."""
         return "wes"
-
-    def inspect(self, flow: str) -> FlowFacts:
-        """Read a CWL file, packed into one document, as it will be sent."""
-        return read_flow(flow)
-
-    def offers(self, input_path: str) -> list[Offer]:
-        """What lies in a local folder."""
-        return self.files.offers(input_path)
-
-    def offer(self, reference: str) -> Offer:
-        """A local file or folder."""
-        return self.files.offer(reference)
-
-    def pin(self, offer: Offer) -> str:
-        """The digest of its content."""
-        return self.files.pin(offer)
 
     def create(self, case: Case) -> str:
         """Post the run.  Only an answer of the server counts as a refusal; a broken connection

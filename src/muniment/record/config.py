@@ -14,13 +14,15 @@ from muniment.path import RelPath, printable
 from muniment.settings import BadSetting, Layer, Setting, flatten
 
 
-def read_layer(root: Root, rel: RelPath, declared: Sequence[Setting[Any]]) -> Layer:
+def read_layer(
+    root: Root, rel: RelPath, declared: Sequence[Setting[Any]], *, of_workspace: bool = False
+) -> Layer:
     """The settings of one TOML file; a file that is not there sets nothing."""
     origin = f"{root.path}/{rel.posix}"
     try:
         data = root.read(rel, limit=1 << 20)
     except NotThere:
-        return Layer(origin, {})
+        return Layer(origin, {}, of_workspace)
     except MunimentError as error:
         why = error.why or error.message
         raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
@@ -29,4 +31,4 @@ def read_layer(root: Root, rel: RelPath, declared: Sequence[Setting[Any]]) -> La
     except (ValueError, RecursionError) as error:
         why = say("{finding}", finding=printable(str(error)))
         raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
-    return Layer(origin, flatten(table, declared))
+    return Layer(origin, flatten(table, declared), of_workspace)

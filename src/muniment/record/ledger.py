@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from muniment.canonical import Json
 from muniment.clock import Clock, instant
@@ -29,8 +31,11 @@ from muniment.record.errors import EventTooLarge, NotInLedger
 from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, Event, read_line, seal
 from muniment.record.segments import (
     SEGMENT_BYTES,
+    Line,
     Tail,
+    blocks_of,
     chunks_from,
+    lines_holding,
     lines_of,
     read_range,
     read_tail,
@@ -337,14 +342,44 @@ class Ledger:
             if number < start[0]:
                 continue
             begin = start[1] if number == start[0] else 0
-            for line in lines_of(self.root, self.folder / segment_name(number), start=begin):
-                if line.ended and containing in line.data:
+            for line in self._lines(number, begin, containing):
+                if line.ended:
                     with contextlib.suppress(BadRecord):
                         yield Placed(read_line(line.data), number, line.offset)
+
+    def _lines(self, number: int, begin: int, containing: bytes) -> Iterator[Line]:
+        rel = self.folder / segment_name(number)
+        if not containing:
+            yield from lines_of(self.root, rel, start=begin)
+            return
+        for offset, block in blocks_of(self.root, rel, start=begin):
+            yield from lines_holding(containing, offset, block)
 
     def events(self, *, containing: bytes = b"") -> Iterator[Event]:
         """Every event that can be read, in order."""
         return (placed.event for placed in self.read(containing=containing))
+
+    def newest(self, containing: bytes) -> Event | None:
+        """The last event that can be read and holds these bytes; no other is judged."""
+        for number in reversed(segment_numbers(self.root, self.folder)):
+            rel = self.folder / segment_name(number)
+            found = [offset for offset, block in blocks_of(self.root, rel) if containing in block]
+            for start in reversed(found):
+                for offset, block in islice(blocks_of(self.root, rel, start=start), 1):
+                    for line in reversed(list(lines_holding(containing, offset, block))):
+                        with contextlib.suppress(BadRecord):
+                            return read_line(line.data)
+        return None
+
+    def subjects(self, prefix: str) -> set[str]:
+        """All subjects that begin so, of however many events; no line is judged for it."""
+        # The subject is the last member but `v`, so nothing inside an event looks like it.
+        form = re.compile(rb',"subject":"(%b[^"\\]*)","v":1}\n' % re.escape(prefix.encode()))
+        found: set[bytes] = set()
+        for number in segment_numbers(self.root, self.folder):
+            for _, block in blocks_of(self.root, self.folder / segment_name(number)):
+                found.update(form.findall(block))
+        return {subject.decode("utf-8", "replace") for subject in found}
 
     def last(self, count: int) -> list[Event]:
         """The newest events, oldest of them first; no more is read than they need."""

@@ -23,6 +23,7 @@ SEGMENT_BYTES = 64 << 20
 
 _NAME = re.compile(r"[0-9]{6}\.jsonl")
 _BLOCK = 1 << 16
+_SPAN = 1 << 20
 
 
 def segment_name(number: int) -> str:
@@ -159,6 +160,32 @@ def count_lines(root: Root, rel: RelPath, end: int | None = None) -> tuple[int, 
             begin = offset + inner + 1
         count, offset, ended = count + here, offset + len(piece), piece.endswith(b"\n")
     return count + (not ended), begin
+
+
+def blocks_of(root: Root, rel: RelPath, *, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a segment, many together, each time with the offset of the first: for whoever
+    seeks something and does not want to look at every line.  One longer than any record may be is
+    cut."""
+    fd = root.open_file(rel)
+    with named(rel), os.fdopen(fd, "rb") as stream:
+        stream.seek(start)
+        offset = start
+        while block := stream.read(_SPAN):
+            if not block.endswith(b"\n"):
+                block += stream.readline(LINE_LIMIT)
+            yield offset, block
+            offset += len(block)
+
+
+def lines_holding(needle: bytes, offset: int, block: bytes) -> Iterator[Line]:
+    """Those lines of a block that hold the bytes sought and are ended."""
+    at = block.find(needle)
+    while at >= 0:
+        begin, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
+        if end < 0:
+            return
+        yield Line(offset + begin, block[begin:end], end + 1 - begin, ended=True)
+        at = block.find(needle, end)
 
 
 def lines_of(root: Root, rel: RelPath, *, start: int = 0, end: int | None = None) -> Iterator[Line]:

@@ -10,10 +10,11 @@ Methods that change something are called inside `writing`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
 from muniment.bundle.model import Row
@@ -24,8 +25,23 @@ from muniment.vault.database import BUSY_S, Database
 from muniment.vault.errors import CatalogueLost
 from muniment.vault.packs import Slot
 
-VERSION = 1
+VERSION = 2
 
+_RECEIVED = (
+    # What was taken of an upload by offset: extents of the file that is being sent.
+    "CREATE TABLE received (upload TEXT NOT NULL, at INTEGER NOT NULL, extent BLOB NOT NULL,"
+    " length INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (upload, at)) WITHOUT ROWID"
+)
+_STEPS = {
+    1: (
+        "ALTER TABLE snapshots ADD COLUMN whole INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE uploads ADD COLUMN kind TEXT NOT NULL DEFAULT 'pieces'",
+        "ALTER TABLE uploads ADD COLUMN total INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE uploads ADD COLUMN taken INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE uploads ADD COLUMN told TEXT NOT NULL DEFAULT '{}'",
+        _RECEIVED,
+    ),
+}
 _SCHEMA = (
     # `size` is missing while nothing is found in the pack: it is being written, or is to be removed.
     # `dead_since` is set while nobody needs it.
@@ -36,11 +52,15 @@ _SCHEMA = (
     # `state`: coming (its files may be there), kept, going (its files may be gone).
     "CREATE TABLE snapshots (id TEXT PRIMARY KEY, state TEXT NOT NULL, upload TEXT NOT NULL,"
     " label TEXT NOT NULL, created INTEGER NOT NULL, size INTEGER NOT NULL, sections TEXT NOT NULL,"
-    " root TEXT NOT NULL, sha256 TEXT, soundness TEXT NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID",
+    " root TEXT NOT NULL, sha256 TEXT, soundness TEXT NOT NULL, facts TEXT NOT NULL,"
+    " whole INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
     "CREATE TABLE used (snapshot TEXT NOT NULL, pack INTEGER NOT NULL, PRIMARY KEY (snapshot, pack))"
     " WITHOUT ROWID",
     "CREATE INDEX used_by_pack ON used (pack)",
-    "CREATE TABLE uploads (id TEXT PRIMARY KEY, touched REAL NOT NULL, replaces TEXT) WITHOUT ROWID",
+    "CREATE TABLE uploads (id TEXT PRIMARY KEY, touched REAL NOT NULL, replaces TEXT,"
+    " kind TEXT NOT NULL DEFAULT 'pieces', total INTEGER NOT NULL DEFAULT 0,"
+    " taken INTEGER NOT NULL DEFAULT 0, told TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID",
+    _RECEIVED,
     "CREATE TABLE pins (upload TEXT NOT NULL, pack INTEGER NOT NULL, PRIMARY KEY (upload, pack))"
     " WITHOUT ROWID",
     "CREATE INDEX pins_by_pack ON pins (pack)",
@@ -53,12 +73,25 @@ _NEEDED = (
     "(EXISTS (SELECT 1 FROM used WHERE used.pack = packs.key)"
     " OR EXISTS (SELECT 1 FROM pins WHERE pins.pack = packs.key))"
 )
-_SNAPSHOT = "id, label, created, size, sections, root, sha256, soundness"
+_UPLOAD = "id, touched, replaces, kind, total, taken, told"
+_SNAPSHOT = "id, label, created, size, sections, root, sha256, soundness, whole"
 
 Transaction = Callable[[], AbstractContextManager[None]]
 
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Kind(StrEnum):
+    """How an upload comes: as pieces, as a file by offsets, as a file at once, or from the vault itself.
+
+    The first two are sessions: they last for several calls and hold a slot.
+    """
+
+    PIECES = "pieces"
+    BYTES = "bytes"
+    ONCE = "once"
+    OWN = "own"
 
 
 class Place(NamedTuple):
@@ -70,10 +103,18 @@ class Place(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """An upload under way: when it was last touched, and which snapshot it replaces."""
+    """An upload under way: when it was last touched, which snapshot it replaces, and its kind.
 
+    One by offset has a size in bytes, how many of them were taken, and what it is told to be.
+    """
+
+    id: str
     touched: float
     replaces: str | None
+    kind: Kind
+    total: int = 0
+    taken: int = 0
+    told: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +145,7 @@ class Catalogue:
     def __init__(
         self, path: str, *, may_begin: Callable[[], None] = lambda: None, busy_s: float = BUSY_S
     ) -> None:
-        self._base = Database(path, VERSION, _SCHEMA, may_begin=may_begin, busy_s=busy_s)
+        self._base = Database(path, VERSION, _SCHEMA, steps=_STEPS, may_begin=may_begin, busy_s=busy_s)
         self.writing: Transaction = self._base.writing
         self.reading: Transaction = self._base.reading
         self.close = self._base.close
@@ -112,25 +153,37 @@ class Catalogue:
 
     # Uploads and pins
 
-    def begin_upload(self, upload: str, now: float, replaces: str | None) -> None:
+    def begin_upload(self, upload: Upload) -> None:
         """A new upload."""
-        self._base.run("INSERT INTO uploads VALUES (?, ?, ?)", (upload, now, replaces))
+        self._base.run(f"INSERT INTO uploads ({_UPLOAD}) VALUES (?, ?, ?, ?, ?, ?, ?)", upload)
 
     def upload(self, upload: str) -> Upload | None:
         """An upload; None when there is none."""
-        row = self._base.row("SELECT touched, replaces FROM uploads WHERE id = ?", (upload,))
-        if row is None:
-            return None
-        touched, replaces = row
-        if not isinstance(touched, float):
-            raise self._odd_row(upload)
-        return Upload(touched, None if replaces is None else str(replaces))
+        row = self._base.row(f"SELECT {_UPLOAD} FROM uploads WHERE id = ?", (upload,))
+        return None if row is None else self._upload(row)
+
+    def sessions(self, now: float, idle: float) -> list[Upload]:
+        """The sessions that are alive, the latest first."""
+        rows = self._base.rows(
+            f"SELECT {_UPLOAD} FROM uploads WHERE kind IN ('pieces', 'bytes') AND abs(touched - ?) <= ?"
+            " ORDER BY id DESC",
+            (now, idle),
+        )
+        return [self._upload(row) for row in rows]
 
     def uploads(self, now: float, idle: float) -> int:
-        """How many uploads that do not replace anything are alive."""
-        return self._base.number(
-            "SELECT count(*) FROM uploads WHERE replaces IS NULL AND abs(touched - ?) <= ?", (now, idle)
-        )
+        """How many slots are held by uploads that are alive."""
+        return sum(one.replaces is None for one in self.sessions(now, idle))
+
+    def _upload(self, row: Sequence[object]) -> Upload:
+        name, touched, replaces, kind, total, taken, told = row
+        try:
+            if not (isinstance(touched, float) and isinstance(total, int) and isinstance(taken, int)):
+                raise ValueError
+            replaced = None if replaces is None else str(replaces)
+            return Upload(str(name), touched, replaced, Kind(str(kind)), total, taken, str(told))
+        except ValueError as error:
+            raise self._odd_row(str(name)) from error
 
     def touch(self, upload: str, now: float) -> None:
         """The upload is alive."""
@@ -139,6 +192,7 @@ class Catalogue:
     def end_upload(self, upload: str) -> None:
         """The upload and its pins are gone."""
         self._base.run("DELETE FROM pins WHERE upload = ?", (upload,))
+        self._base.run("DELETE FROM received WHERE upload = ?", (upload,))
         self._base.run("DELETE FROM uploads WHERE id = ?", (upload,))
 
     def expire(self, now: float, idle: float) -> int:
@@ -150,6 +204,26 @@ class Catalogue:
         for (upload,) in rows:
             self.end_upload(str(upload))
         return len(rows)
+
+    def receive(self, upload: str, rows: Iterable[Row]) -> None:
+        """The next extents of a file that is sent by offsets."""
+        taken = 0
+
+        def values() -> Iterator[tuple[object, ...]]:
+            nonlocal taken
+            for row in rows:
+                taken = row.offset + row.length
+                yield upload, row.offset, row.id, row.length, row.crc
+
+        self._base.run_many("INSERT INTO received VALUES (?, ?, ?, ?, ?)", values())
+        self._base.run("UPDATE uploads SET taken = ? WHERE id = ?", (taken, upload))
+
+    def received(self, upload: str, path: bytes) -> list[Row]:
+        """What was taken of it so far, in order."""
+        rows = self._base.rows(
+            "SELECT extent, length, crc, at FROM received WHERE upload = ? ORDER BY at", (upload,)
+        )
+        return [Row(one, length, crc, at, path) for one, length, crc, at in rows]  # type: ignore[arg-type]
 
     def pin(self, upload: str, ids: Iterable[bytes]) -> frozenset[bytes]:
         """Keep the packs in which these extents lie, and answer which are not there."""
@@ -347,8 +421,9 @@ class Catalogue:
             snapshot.sha256.hex if snapshot.sha256 else None,
             snapshot.soundness.value,
             facts,
+            snapshot.whole,
         )
-        return bool(self._base.run(f"INSERT OR IGNORE INTO snapshots VALUES ({'?, ' * 10}?)", values))
+        return bool(self._base.run(f"INSERT OR IGNORE INTO snapshots VALUES ({'?, ' * 11}?)", values))
 
     def settle(self, snapshot: str, rows: Iterable[Row]) -> Weight:
         """Write down anew which packs a snapshot needs, what it weighs and whether it is sound."""
@@ -426,10 +501,10 @@ class Catalogue:
         if row is None:
             return None
         try:
-            facts: dict[str, object] = json.loads(str(row[8]))
+            facts: dict[str, object] = json.loads(str(row[9]))
         except ValueError as error:
             raise self._odd_row(snapshot) from error
-        return self._snapshot(row[:8]), facts
+        return self._snapshot(row[:9]), facts
 
     def tell_anew(self, snapshot: Snapshot, facts: str) -> None:
         """Take over what a description says, which has a digest, where the row says otherwise."""
@@ -458,7 +533,7 @@ class Catalogue:
         )
 
     def _snapshot(self, row: Sequence[object]) -> Snapshot:
-        name, label, created, size, sections, root, sha256, soundness = row
+        name, label, created, size, sections, root, sha256, soundness, whole = row
         try:
             if not isinstance(created, int) or not isinstance(size, int):
                 raise ValueError
@@ -471,6 +546,7 @@ class Catalogue:
                 root=Digest(str(root)),
                 sha256=Digest(str(sha256)) if sha256 else None,
                 soundness=Soundness(str(soundness)),
+                whole=bool(whole),
             )
         except (ValueError, TypeError, OverflowError) as error:
             raise self._odd_row(str(name)) from error

@@ -7,8 +7,10 @@ of stays, as it may be all that is left of a snapshot after the catalogue was lo
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
+from muniment.errors import MunimentError
 from muniment.vault.description import SNAPSHOTS
 from muniment.vault.packs import PACKS, pack_blob
 from muniment.vault.store import IDLE_S, VaultStore
@@ -29,10 +31,21 @@ class Collected:
     unfinished: int
 
 
-def collect(store: VaultStore) -> Collected:
+def tidy(store: VaultStore) -> None:
+    """Collect after a snapshot was kept or deleted: what costs nothing while nothing is to be done.
+
+    The act before it has succeeded, so whatever fails here leaves it as it is, and the next one goes
+    on.
+    """
+    with contextlib.suppress(MunimentError):
+        collect(store, thorough=False)
+
+
+def collect(store: VaultStore, *, thorough: bool = True) -> Collected:
     """End idle uploads, mark packs that nobody needs, and remove those marked a day ago.
 
-    It may be killed anywhere; the next one goes on.
+    It may be killed anywhere; the next one goes on.  Unless it is `thorough`, unfinished files are
+    sought only where an upload's rows went: one that died while it wrote left such rows too.
     """
     catalogue, blobs = store.catalogue, store.blobs
     now = store.clock().timestamp()
@@ -44,9 +57,12 @@ def collect(store: VaultStore) -> Collected:
         going = catalogue.going()
     for name in buried:
         blobs.delete(pack_blob(name))
-    with catalogue.writing():
-        catalogue.forget_packs(buried)
+    if buried:
+        with catalogue.writing():
+            catalogue.forget_packs(buried)
     for snapshot in going:
         store.drop_files(snapshot)
-    unfinished = sum(blobs.sweep(prefix, now - GRACE_S) for prefix in (PACKS, SNAPSHOTS))
+    unfinished = 0
+    if thorough or buried or going:
+        unfinished = sum(blobs.sweep(prefix, now - GRACE_S) for prefix in (PACKS, SNAPSHOTS))
     return Collected(uploads, marked, len(buried), len(going), unfinished)

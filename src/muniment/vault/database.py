@@ -11,7 +11,8 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from muniment.disk.errors import DiskFault, NoPermission, NoSpace, named
 from muniment.errors import MunimentError
@@ -25,7 +26,8 @@ BUSY_S = 60.0
 class Database:
     """One connection; safe from several threads, beside any number of processes.
 
-    `schema` are the statements of a new database.  `may_begin` is asked, within the transaction
+    `schema` are the statements of a new database, and `steps[n]` those that make one of version n into
+    one of version n + 1.  `may_begin` is asked, within the transaction
     that makes them, before an empty file is taken for a new database; it raises if it is not.
     """
 
@@ -35,6 +37,7 @@ class Database:
         version: int,
         schema: Sequence[str],
         *,
+        steps: Mapping[int, Sequence[str]] = MappingProxyType({}),
         may_begin: Callable[[], None] = lambda: None,
         busy_s: float = BUSY_S,
     ) -> None:
@@ -45,12 +48,18 @@ class Database:
         with self._naming():
             self._base = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
         try:
-            self._prepare(version, schema, may_begin)
+            self._prepare(version, schema, steps, may_begin)
         except BaseException:
             self._base.close()
             raise
 
-    def _prepare(self, version: int, schema: Sequence[str], may_begin: Callable[[], None]) -> None:
+    def _prepare(
+        self,
+        version: int,
+        schema: Sequence[str],
+        steps: Mapping[int, Sequence[str]],
+        may_begin: Callable[[], None],
+    ) -> None:
         with self._naming():
             for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "cell_size_check = ON"):
                 self._base.execute(f"PRAGMA {pragma}").fetchall()
@@ -63,6 +72,11 @@ class Database:
                     for statement in (*schema, f"PRAGMA user_version = {version}"):
                         self._base.execute(statement)
                 found = self._version()
+        if found in steps:
+            with self.writing():
+                while (found := self._version()) in steps:
+                    for statement in (*steps[found], f"PRAGMA user_version = {found + 1}"):
+                        self._base.execute(statement)
         if found != version:
             raise CatalogueLost(
                 where=self.path, why=say("its version {version} is not known here", version=found)

@@ -146,7 +146,8 @@ def read_description(data: bytes) -> tuple[Snapshot, dict[str, object]]:
 
 def same_told(one: Snapshot, other: Snapshot) -> bool:
     """Whether two tell the same; size, digest and soundness follow from what is stored."""
-    return replace(one, size=other.size, sha256=other.sha256, soundness=other.soundness) == other
+    follows = {"size": other.size, "sha256": other.sha256, "soundness": other.soundness}
+    return replace(one, **follows, whole=other.whole) == other  # type: ignore[arg-type]
 
 
 def _text(value: object) -> str:

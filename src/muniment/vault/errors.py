@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified
+from muniment.errors import Blocked, Conflict, NotAuthorised, NotFound, NotVerified, Unreachable, UsageError
 
 
 class UnknownSnapshot(NotFound):
@@ -28,6 +28,30 @@ class QuotaExceeded(Conflict):
     retryable = False
     what = "All {limit} snapshots that may be kept are taken."
     guidance = "Delete one, or name the one that the new snapshot shall replace."
+
+
+class SessionsExceeded(Conflict):
+    """As many uploads are under way as may be at once."""
+
+    code = "SESSIONS_EXCEEDED"
+    what = "{limit} uploads are under way, which is the most."
+    guidance = "Let one of them end, or give one up; one that nobody touches for an hour ends by itself."
+
+
+class OffsetConflict(Conflict):
+    """Bytes were sent for another offset than the one at which the upload stands."""
+
+    code = "OFFSET_CONFLICT"
+    what = "The upload stands at offset {offset}."
+    guidance = "Go on from there."
+
+
+class BadUpload(Blocked):
+    """What was sent is not what was said of it."""
+
+    code = "UPLOAD_REFUSED"
+    what = "The upload was refused."
+    guidance = "Nothing of this call was kept. Send it again as it was announced."
 
 
 class SnapshotTooLarge(Blocked):
@@ -110,3 +134,75 @@ class VaultInside(Blocked):
     code = "VAULT_INSIDE"
     what = "The vault and what should be saved lie one inside the other."
     guidance = "Set `vault.url` to a folder elsewhere, best on another device."
+
+
+class TokenRefused(NotAuthorised):
+    """A bearer token is missing or does not hold."""
+
+    code = "TOKEN_REFUSED"
+    what = "The token was refused."
+    guidance = "Ask whoever keeps the vault for a new one; `muniment vault token` makes it."
+
+
+class PeerRefused(NotAuthorised):
+    """The caller's address is not among those that may call."""
+
+    code = "PEER_REFUSED"
+    what = "Calls from this address are refused."
+    guidance = "Call from an address that `serve.peers` allows."
+
+
+class NoKeys(NotAuthorised):
+    """There is no key with which a token could be checked."""
+
+    code = "NO_KEYS"
+    what = "There is no key to check tokens with."
+    guidance = "Run `muniment vault token --user NAME`: it makes the first key."
+
+
+class BadKeys(NotAuthorised):
+    """The file of keys can not be used."""
+
+    code = "KEYS_REFUSED"
+    what = "The file of keys can not be used."
+    guidance = "Mend the file; only its owner may read and write it."
+
+
+class BadCall(UsageError):
+    """A call over HTTP is not one that the vault knows."""
+
+    code = "CALL_REFUSED"
+    what = "The call was not understood."
+    guidance = "`/openapi.json` lists the calls and what they take."
+
+
+class NoSuchFile(NotFound):
+    """A snapshot holds no file of that path."""
+
+    code = "FILE_UNKNOWN"
+    what = "The snapshot holds no such file."
+    guidance = "Its manifest lists the files that it holds."
+
+
+class VaultUnreachable(Unreachable):
+    """The vault did not answer, or its answer was cut short."""
+
+    code = "VAULT_UNREACHABLE"
+    what = "The vault could not be reached."
+    guidance = "Check its address and that it runs; then run it again."
+
+
+class VaultAnswer(NotVerified):
+    """The vault answered something that no vault says."""
+
+    code = "VAULT_ANSWER"
+    what = "The answer of the vault can not be used."
+    guidance = "Check that the address is that of a vault; nothing of the answer was believed."
+
+
+class KeptElsewhere(Blocked):
+    """The vault is kept by a server, and only there it can be looked after."""
+
+    code = "KEPT_ELSEWHERE"
+    what = "The vault is kept by a server."
+    guidance = "Run this where the server keeps it, with its folder as `vault.url`."

@@ -14,6 +14,7 @@ from muniment.disk.errors import NotThere
 from muniment.errors import MunimentError, NotVerified
 from muniment.ids import new_ulid
 from muniment.message import Message, say, say_count
+from muniment.vault.catalogue import Kind, Upload
 from muniment.vault.description import (
     DESCRIPTION_MOST,
     SNAPSHOTS,
@@ -138,8 +139,7 @@ def _salvage(store: VaultStore, read: Inspected) -> None:
     pack = Pack(new_ulid(store.clock(), store.entropy))
     upload = f"fsck-{pack.name}"
     with store.catalogue.writing():
-        # As one that replaces something it takes no slot.
-        store.catalogue.begin_upload(upload, store.clock().timestamp(), upload)
+        store.catalogue.begin_upload(Upload(upload, store.clock().timestamp(), None, Kind.OWN))
         store.catalogue.announce_pack(pack.name, upload)
     extents = iter(read.extents())
     store.blobs.put(pack_blob(pack.name), pack.fill(next(extents), extents))

@@ -2,6 +2,7 @@
 
 vault.json           that this is a vault, of which version, and its id
 lock                 held by everyone who has the vault open; alone by `rebuild`
+checked.json         when everything in it was last read and checked
 catalogue.sqlite     the catalogue
 packs/, snapshots/   what it is made from
 """
@@ -13,13 +14,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from muniment.bundle.vault import Limits
-from muniment.canonical import Json, canonical, read_json
+from muniment.canonical import Json, canonical
 from muniment.clock import Clock, instant
 from muniment.disk.errors import AlreadyThere, NotThere, named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_verified
-from muniment.ids import Entropy, is_ulid, new_ulid
+from muniment.ids import Entropy, new_ulid
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.vault.blobs import Directory
@@ -27,23 +28,28 @@ from muniment.vault.catalogue import Catalogue
 from muniment.vault.description import SNAPSHOTS
 from muniment.vault.errors import CatalogueLost, NotAVault
 from muniment.vault.examine import Progress
+from muniment.vault.mark import CHECKED, MARK, VERSION, read_mark
 from muniment.vault.packs import PACKS
 from muniment.vault.rebuild import Rebuilt, rebuild
-from muniment.vault.store import NO_LIMITS, VaultStore
+from muniment.vault.store import NO_LIMITS, After, VaultStore, nothing_after
 
 CATALOGUE = "catalogue.sqlite"
-MARK = RelPath(("vault.json",))
 LOCK = RelPath(("lock",))
-VERSION = 1
 
-_MARK_MOST = 4096
-_OWN = frozenset({MARK.name, LOCK.name, CATALOGUE, f"{CATALOGUE}-journal", PACKS, SNAPSHOTS})
+_OWN = frozenset({MARK.name, CHECKED.name, LOCK.name, CATALOGUE, f"{CATALOGUE}-journal", PACKS, SNAPSHOTS})
 
 
 def open_directory(
-    path: Path, *, clock: Clock, entropy: Entropy = os.urandom, limits: Limits = NO_LIMITS
+    path: Path,
+    *,
+    clock: Clock,
+    entropy: Entropy = os.urandom,
+    limits: Limits = NO_LIMITS,
+    after: After = nothing_after,
 ) -> VaultStore:
     """The vault of one tenant in a directory; made when it is missing, closed to other users.
+
+    `after` is called with it whenever a snapshot was kept or deleted; `collect.tidy` is one.
 
     A directory with packs and no catalogue is `CatalogueLost`: an empty one would look as if
     nothing had ever been kept.  One that holds something else is `NotAVault`.  While `rebuild` is
@@ -72,6 +78,7 @@ def open_directory(
             entropy=entropy,
             limits=limits,
             held=held.pop_all(),
+            after=after,
         )
 
 
@@ -111,7 +118,7 @@ def rebuild_directory(
 def _identify(root: Root, clock: Clock, entropy: Entropy) -> str:
     """The vault's id; a new one is marked as a vault, and so is one that lost its mark."""
     try:
-        return _read_mark(root)
+        return read_mark(root)
     except NotThere:
         pass
     names = [name for name in root.names(RelPath()) if not is_scratch(name)]
@@ -126,18 +133,4 @@ def _identify(root: Root, clock: Clock, entropy: Entropy) -> str:
     }
     with suppress(AlreadyThere):  # somebody else was faster
         write_verified(root, MARK, canonical(record) + b"\n", mode=0o600)
-    return _read_mark(root)
-
-
-def _read_mark(root: Root) -> str:
-    data = root.read(MARK, _MARK_MOST)
-    try:
-        record = read_json(data)
-        identity, version = record["id"], record["v"]
-        if record["format"] != "muniment vault" or not is_ulid(identity):
-            raise ValueError("it does not say that this is a vault")
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotAVault(where=root.path, why=say("{file} is damaged", file=MARK.name)) from error
-    if version != VERSION:
-        raise NotAVault(where=root.path, why=say("its version {version} is not known here", version=version))
-    return str(identity)
+    return read_mark(root)

@@ -34,7 +34,7 @@ END = b"MUNPACKE"
 _ROW = Struct("<32sIII")
 _COUNT = Struct("<I")
 _TAIL = _COUNT.size + 32 + len(END)
-_WRITE = 1 << 20
+_WRITE = 256 << 10
 
 ReadAt = Callable[[int, int], bytes]
 """Gives so many bytes from an offset on; fewer where the pack ends."""

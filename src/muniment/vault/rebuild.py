@@ -30,7 +30,7 @@ from muniment.vault.errors import BadPack
 from muniment.vault.examine import Progress, in_turn
 from muniment.vault.inspect import inspect
 from muniment.vault.packs import PACKS, pack_blob, pack_in
-from muniment.vault.store import AROUND
+from muniment.vault.store import size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,7 @@ def _take_in(blobs: Blobs, catalogue: Catalogue, snapshot_id: str, done: Rebuilt
         told = Snapshot(snapshot_id, "", time_in(snapshot_id), 0, (), index.root)
     if told is None:
         return
+    told = replace(told, whole=index is not None and index.whole)
     with catalogue.writing():
         catalogue.list_snapshot(
             replace(told, soundness=Soundness.DAMAGED),
@@ -124,7 +125,7 @@ def _take_in(blobs: Blobs, catalogue: Catalogue, snapshot_id: str, done: Rebuilt
         if index is not None:
             weight = catalogue.settle(snapshot_id, index)
             # Pieces may lie in other packs than before, made by another encoder.
-            catalogue.resize(snapshot_id, weight.size + AROUND)
+            catalogue.resize(snapshot_id, size_of(index, weight))
     done.snapshots += 1
     done.damaged += index is None or bool(weight.odd)
 

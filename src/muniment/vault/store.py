@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace as changed
 
@@ -29,7 +29,7 @@ from muniment.errors import MunimentError, NotVerified, Unexpected
 from muniment.ids import Entropy, new_ulid
 from muniment.message import Message, say
 from muniment.vault.blobs import Blobs
-from muniment.vault.catalogue import Catalogue, Upload
+from muniment.vault.catalogue import Catalogue, Kind, Upload, Weight
 from muniment.vault.description import (
     describe,
     description_blob,
@@ -43,6 +43,7 @@ from muniment.vault.errors import (
     CatalogueBusy,
     ExtentsMissing,
     QuotaExceeded,
+    SessionsExceeded,
     SnapshotDamaged,
     SnapshotTooLarge,
     UnknownSnapshot,
@@ -58,15 +59,29 @@ IDLE_S = 3600.0
 
 NO_LIMITS = Limits()
 
+
+def size_of(index: Index, weight: Weight) -> int:
+    """Bytes of the tar.gz: as it was sent, or as it is assembled from stored pieces."""
+    return index.raw if index.whole else weight.size + AROUND
+
+
 _ID_TRIES = 100
 _CAN_NOT_WRITE = (NoSpace, NoPermission, DiskFault, CatalogueBusy)
+
+
+After = Callable[["VaultStore"], object]
+
+
+def nothing_after(store: VaultStore) -> None:
+    """Somebody else looks after the vault."""
 
 
 class VaultStore:
     """Keeps the snapshots of one tenant; implements `muniment.bundle.vault.Vault`.
 
     `identity` names the vault, whatever its address.  `held` is let go when the store is closed.
-    Safe from several threads, beside other processes.
+    `after` looks after the vault once a snapshot was kept or deleted; it raises nothing.  Safe from
+    several threads, beside other processes.
     """
 
     def __init__(
@@ -79,6 +94,7 @@ class VaultStore:
         entropy: Entropy,
         limits: Limits = NO_LIMITS,
         held: ExitStack | None = None,
+        after: After = nothing_after,
     ) -> None:
         self.blobs = blobs
         self.catalogue = catalogue
@@ -87,6 +103,7 @@ class VaultStore:
         self.clock = clock
         self.entropy = entropy
         self._held = held or ExitStack()
+        self._after = after
 
     def close(self) -> None:
         """Let everything go."""
@@ -123,22 +140,35 @@ class VaultStore:
         Without `replace` it takes a slot at once: `QuotaExceeded` when there is none.
         """
         with self.catalogue.writing():
-            moment = self.clock()
-            now = moment.timestamp()
-            upload = new_ulid(moment, self.entropy)
-            self.catalogue.expire(now, IDLE_S)
-            if replace is not None:
-                self._known(replace)
-            else:
-                self._require_slots(self.catalogue.uploads(now, IDLE_S) + 1)
-            self.catalogue.begin_upload(upload, now, replace)
+            upload = self.begin(Kind.PIECES, replace=replace)
             missing = self.catalogue.pin(upload, ids)
         return Reservation(upload, missing)
+
+    def begin(self, kind: Kind, *, replace: str | None, total: int = 0, told: str = "{}") -> str:
+        """Within a transaction: a new upload; a session that replaces nothing takes a slot at once."""
+        moment = self.clock()
+        now = moment.timestamp()
+        upload = new_ulid(moment, self.entropy)
+        self.catalogue.expire(now, IDLE_S)
+        sessions = self.catalogue.sessions(now, IDLE_S)
+        most = self.limits.sessions
+        if most is not None and kind is not Kind.ONCE and len(sessions) >= most:
+            raise SessionsExceeded(limit=most)
+        if replace is not None:
+            self._known(replace)
+        else:
+            self._require_slots(self.catalogue.uploads(now, IDLE_S) + 1)
+        self.catalogue.begin_upload(Upload(upload, now, replace, kind, total, 0, told))
+        return upload
+
+    def sessions(self) -> Sequence[Upload]:
+        """The uploads under way that last for several calls, the latest first."""
+        return self.catalogue.sessions(self._now(), IDLE_S)
 
     def ask(self, upload_id: str, ids: Sequence[bytes]) -> frozenset[bytes]:
         """Which of further ids are missing; the others are pinned."""
         with self.catalogue.writing():
-            self._touch(upload_id)
+            self.touch(upload_id)
             return self.catalogue.pin(upload_id, ids)
 
     def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
@@ -146,23 +176,27 @@ class VaultStore:
 
         They are taken one at a time.  Whole packs are kept even when a later extent is refused.
         """
-        waiting = (self._checked(extent) for extent in extents)
+        self.put_made(upload_id, (self._checked(extent) for extent in extents))
+
+    def put_made(self, upload_id: str, extents: Iterator[Extent]) -> None:
+        """Hand in extents that were made, or checked, in this process."""
+        waiting = extents
         extent = next(waiting, None)
         if extent is None:
             with self.catalogue.writing():
-                self._touch(upload_id)
+                self.touch(upload_id)
         while extent is not None:
             extent = self._put_pack(upload_id, extent, waiting)
 
     def _put_pack(self, upload_id: str, first: Extent, more: Iterator[Extent]) -> Extent | None:
         """Write one pack; the extent that found no room in it."""
         with self.catalogue.writing():
-            self._touch(upload_id)
+            self.touch(upload_id)
             pack = Pack(new_ulid(self.clock(), self.entropy))
             self.catalogue.announce_pack(pack.name, upload_id)
         self.blobs.put(pack_blob(pack.name), pack.fill(first, more))
         with self.catalogue.writing():
-            self._touch(upload_id)
+            self.touch(upload_id)
             self.catalogue.add_pack(pack.name, pack.size, pack.slots, upload_id)
         return pack.left
 
@@ -182,17 +216,32 @@ class VaultStore:
         facts: Mapping[str, object],
     ) -> Stored:
         """End an upload: durable and read back, then acknowledged; a replaced snapshot goes after."""
+        return self.finish_with(upload_id, index, None, label=label, sections=sections, facts=facts)
+
+    def finish_with(
+        self,
+        upload_id: str,
+        index: Index,
+        sha256: Digest | None,
+        *,
+        label: str,
+        sections: Sequence[str],
+        facts: Mapping[str, object],
+    ) -> Stored:
+        """`finish`, where the digest of the tar.gz is known already: it was sent whole."""
         judge_label(label, self.limits.label)
         with self.catalogue.writing():
-            self._touch(upload_id)
+            self.touch(upload_id)
             # Pinned, so that nothing of it can be collected before the snapshot counts.
             weight = self.catalogue.weigh(index, upload_id)
         if weight.odd:
             raise ExtentsMissing(count=weight.odd, where=weight.example.hex()[:12])
-        size = weight.size + AROUND
+        size = size_of(index, weight)
         if self.limits.size is not None and size > self.limits.size:
             raise SnapshotTooLarge(size=size, limit=self.limits.size)
-        snapshot = Snapshot("", label, self.clock(), size, shown_sections(sections), index.root)
+        snapshot = Snapshot(
+            "", label, self.clock(), size, shown_sections(sections), index.root, sha256, whole=index.whole
+        )
         snapshot = self._announce(upload_id, snapshot, facts)
         try:
             self.blobs.put(index_blob(snapshot.id), [index.to_bytes()])
@@ -205,6 +254,7 @@ class VaultStore:
         if replaced is not None:
             self._remove_quietly(replaced, "going")
         self._heal()
+        self._after(self)
         return stored
 
     def _announce(self, upload_id: str, snapshot: Snapshot, facts: Mapping[str, object]) -> Snapshot:
@@ -212,7 +262,7 @@ class VaultStore:
         describe(snapshot, facts)  # what can not be told is refused before anything is written
         text = canonical(facts).decode()  # type: ignore[arg-type]
         with self.catalogue.writing():
-            self._touch(upload_id)
+            self.touch(upload_id)
             for _ in range(_ID_TRIES):
                 named = changed(snapshot, id=new_snapshot_id(snapshot.created_at, self.entropy))
                 if self.catalogue.announce_snapshot(named, upload_id, text):
@@ -223,15 +273,18 @@ class VaultStore:
         """From here on the snapshot counts; also which one it replaced."""
         with self.catalogue.writing():
             now = self._now()
-            replaces = self._touch(upload_id).replaces
+            upload = self.touch(upload_id)
+            replaces = upload.replaces
             if replaces is None:
-                self._require_slots(self.catalogue.uploads(now, IDLE_S))
+                # A session has its slot already and is among those that are counted; others need one now.
+                needed = 1 if upload.kind is Kind.ONCE else 0
+                self._require_slots(self.catalogue.uploads(now, IDLE_S) + needed)
             elif not self.catalogue.remove(replaces):
                 raise UnknownSnapshot(where=replaces)
             weight = self.catalogue.settle(snapshot_id, index)
             if weight.odd:  # `fsck` found damage just now
                 raise ExtentsMissing(count=weight.odd, where=weight.example.hex()[:12])
-            self.catalogue.keep(snapshot_id, weight.size + AROUND)
+            self.catalogue.keep(snapshot_id, size_of(index, weight))
             self.catalogue.end_upload(upload_id)
             return Stored(self.show(snapshot_id), self.list().remaining), replaces
 
@@ -240,15 +293,18 @@ class VaultStore:
         with self.catalogue.writing():
             self.catalogue.end_upload(upload_id)
 
-    def _touch(self, upload_id: str) -> Upload:
+    def touch(self, upload_id: str) -> Upload:
         """Within a transaction: the upload is alive; `UploadGone` when it is not."""
         found = self.catalogue.upload(upload_id)
-        now = self._now()
-        # Touched long after now: the clock went back, and nobody knows how long ago that was.
-        if found is None or abs(now - found.touched) > IDLE_S:
+        if found is None or not self.is_alive(found):
             raise UploadGone(where=upload_id[:64])
-        self.catalogue.touch(upload_id, now)
+        self.catalogue.touch(upload_id, self._now())
         return found
+
+    def is_alive(self, upload: Upload) -> bool:
+        """Whether somebody touched an upload lately."""
+        # Touched long after now: the clock went back, and nobody knows how long ago that was.
+        return abs(self._now() - upload.touched) <= IDLE_S
 
     def _require_slots(self, uploads: int) -> None:
         limit = self.limits.snapshots
@@ -266,6 +322,7 @@ class VaultStore:
             snapshot = self.show(snapshot_id)
             self.catalogue.remove(snapshot_id)
         self.drop_files(snapshot_id)
+        self._after(self)
         return snapshot
 
     def drop_files(self, snapshot_id: str) -> None:
@@ -299,7 +356,7 @@ class VaultStore:
         now, since pieces that came back may have been made by another encoder."""
         with self.catalogue.writing():
             weight = self.catalogue.settle(snapshot_id, index)
-            if not weight.odd:
+            if not weight.odd and not index.whole:
                 self.catalogue.resize(snapshot_id, weight.size + AROUND)
         return not weight.odd
 
@@ -319,16 +376,31 @@ class VaultStore:
 
     def fetch(self, row: Row) -> bytes:
         """The stored piece of an extent; safe from several threads."""
-        place = self.catalogue.place(row.id)
+        return self.piece(row.id)
+
+    def piece(self, extent: bytes) -> bytes:
+        """The stored piece of the extent of that id; safe from several threads."""
+        place = self.catalogue.place(extent)
         if place is None:
-            raise _damaged(row.id.hex()[:12], say("a piece is not in the vault"))
+            raise _damaged(extent.hex()[:12], say("a piece is not in the vault"))
         try:
             piece = self.blobs.piece(pack_blob(place.pack), place.at, place.stored)
         except NotThere as error:
-            raise _damaged(row.id.hex()[:12], say("the file of a piece is gone")) from error
+            raise _damaged(extent.hex()[:12], say("the file of a piece is gone")) from error
         if len(piece) != place.stored:
-            raise _damaged(row.id.hex()[:12], say("the file of a piece is cut short"))
+            raise _damaged(extent.hex()[:12], say("the file of a piece is cut short"))
         return piece
+
+    def digest(self, snapshot_id: str) -> Digest:
+        """The sha256 of the tar.gz; where nobody asked for it before, all of it is read."""
+        for _ in range(2):
+            found = self.show(snapshot_id).sha256
+            if found is not None:
+                return found
+            state = hashlib.sha256()
+            for part in self.download(snapshot_id):
+                state.update(part)
+        return Digest(state.hexdigest())  # it can not be written down now
 
     def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
         """The bytes of the tar.gz from an offset on.
@@ -337,6 +409,9 @@ class VaultStore:
         to it, and end in `SnapshotDamaged` where they differ.  What lies before `start` is not read.
         """
         snapshot, index = self.show(snapshot_id), self.index(snapshot_id)
+        if index.whole:
+            yield from self._download_whole(snapshot, index, start)
+            return
         if start > 0:
             yield from self._download_from(index, start)
             return
@@ -352,6 +427,20 @@ class VaultStore:
                 self.catalogue.set_sha256(snapshot_id, digest, size)
         elif digest != snapshot.sha256 and self.show(snapshot_id).sha256 == snapshot.sha256:
             raise _damaged(snapshot_id, say("its bytes are not those of the first download"))
+
+    def _download_whole(self, snapshot: Snapshot, index: Index, start: int) -> Iterator[bytes]:
+        """A tar.gz as it was sent: each piece is held to its id, so the whole is what its root says."""
+        state = hashlib.sha256() if snapshot.sha256 is None and start == 0 else None
+        for row in index:
+            if row.offset + row.length <= start:
+                continue
+            part = self.raw(row)
+            if state is not None:
+                state.update(part)
+            yield part[max(0, start - row.offset) :]
+        if state is not None:
+            with contextlib.suppress(*_CAN_NOT_WRITE), self.catalogue.writing():
+                self.catalogue.set_sha256(snapshot.id, Digest(state.hexdigest()), index.raw)
 
     def _download_from(self, index: Index, start: int) -> Iterator[bytes]:
         with self.catalogue.reading():
@@ -369,11 +458,18 @@ class VaultStore:
 
     def _fetch_checked(self, row: Row) -> bytes:
         piece = self.fetch(row)
+        self._inflate(piece, row)
+        return piece
+
+    def raw(self, row: Row) -> bytes:
+        """The raw bytes of an extent, held to its id."""
+        return self._inflate(self.fetch(row), row)
+
+    def _inflate(self, piece: bytes, row: Row) -> bytes:
         try:
-            inflate(piece, row)
+            return inflate(piece, row)
         except BadExtent as error:
             raise _damaged(row.id.hex()[:12], error.why) from error
-        return piece
 
 
 def _damaged(where: str, why: Message | None) -> NotVerified:

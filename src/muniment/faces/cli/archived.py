@@ -11,7 +11,6 @@ from muniment.archive.check import check, entries, find_entry
 from muniment.archive.keepers import copy_out, seal, undo
 from muniment.archive.model import Card, Checked, Entry, Standing, Track
 from muniment.archive.settings import MUTABLE
-from muniment.canonical import Json
 from muniment.clock import read_instant
 from muniment.disk.root import Root, real_folder
 from muniment.errors import ExitCode
@@ -47,30 +46,11 @@ def list_entries(call: Call, archive_id: str | None) -> None:
         ]
         call.terminal.table(columns, rows)
 
-    call.terminal.result({"archived": [_entry(one) for one in found]}, show_them)
+    call.terminal.result({"archived": [one.to_json() for one in found]}, show_them)
 
 
 def _address(one: Entry) -> object:
     return say("{path} (taken back)", path=one.path.posix) if one.undone else one.path.posix
-
-
-def _entry(one: Entry) -> dict[str, Json]:
-    return {
-        "reference": one.reference,
-        "from": one.origin.posix,
-        "path": one.path.posix,
-        "archive_id": one.archive_id,
-        "name": one.name,
-        "track": one.track.value,
-        "kind": one.kind.value,
-        "sha256": one.tree.hex,
-        "files": one.count,
-        "bytes": one.size,
-        "at": one.at,
-        "event_id": one.event_id,
-        "undone": one.undone,
-        "sealed": one.sealed,
-    }
 
 
 @command()
@@ -101,7 +81,7 @@ def show(call: Call, reference: str) -> ExitCode | None:
             terminal.print(fenced(card.to_json()))
 
     shown = card.to_json() if card is not None else None
-    call.terminal.result({**_entry(entry), **checked.to_json(), "card": shown}, show_it)
+    call.terminal.result({**entry.to_json(), **checked.to_json(), "card": shown}, show_it)
     return None if checked.standing.good else ExitCode.NOT_VERIFIED
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
 
 import click
 
 from muniment.backup.errors import Partial, PlanMissing
 from muniment.backup.model import Receipt, Request, snapshot_json
 from muniment.backup.service import Backups
-from muniment.backup.taking import Progress
 from muniment.canonical import Json, read_json
 from muniment.errors import Interrupted
 from muniment.faces.cli.backup_pages import pick, show_plan, show_receipt, show_snapshots
@@ -26,7 +25,7 @@ from muniment.path import printable
 from muniment.record.consent import WitnessKind
 from muniment.vault.errors import QuotaExceeded
 
-F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 _PLANNING = (
     option("--mode", type=Word("default", "full"), about=say("Use this mode, not the one of the rules.")),
@@ -56,24 +55,28 @@ _PLANNING = (
 )
 
 
-def planning(act: F) -> F:
-    """Gives a command the options that a plan takes."""
+def planning(act: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command the options that a plan takes, as one `request`."""
+
+    @wraps(act)
+    def asked(
+        call: Call,
+        *,
+        mode: str | None,
+        exclude: tuple[str, ...],
+        include: tuple[str, ...],
+        label: str | None,
+        api_dir: str | None,
+        keep_outside_links: bool,
+        **more: object,
+    ) -> R:
+        api = None if api_dir is None else os.path.abspath(api_dir)
+        request = Request(mode, exclude, include, label, api, keep_outside_links)
+        return act(call, request=request, **more)
+
     for decorate in reversed(_PLANNING):
-        act = decorate(act)
-    return act
-
-
-def request_of(
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
-) -> Request:
-    """What the options ask for."""
-    api = None if api_dir is None else os.path.abspath(api_dir)
-    return Request(mode, exclude, include, label, api, keep_outside_links)
+        asked = decorate(asked)
+    return asked
 
 
 @command(
@@ -86,17 +89,8 @@ def request_of(
     examples=("muniment backup plan", "muniment backup plan --exclude workspace/output --json"),
 )
 @planning
-def plan(
-    call: Call,
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
-) -> None:
+def plan(call: Call, request: Request) -> None:
     """Show what a snapshot would hold."""
-    request = request_of(mode, exclude, include, label, api_dir, keep_outside_links)
     backups = call.house.backups
     _rules_exist(call, backups)
     planned = backups.plan(request)
@@ -130,18 +124,13 @@ def create(
     replace: str | None,
     allow_partial: bool,
     reread: bool,
-    mode: str | None,
-    exclude: tuple[str, ...],
-    include: tuple[str, ...],
-    label: str | None,
-    api_dir: str | None,
-    keep_outside_links: bool,
+    request: Request,
 ) -> None:
     """Take a snapshot of a plan that was confirmed."""
-    request = request_of(mode, exclude, include, label, api_dir, keep_outside_links)
     if plan_id is not None and request != Request():
         raise wrong(say("--plan carries out a plan as it was shown"), click.get_current_context())
     backups = call.house.backups
+    backups.require_no_half_restore()
     chosen = _chosen(call, backups, plan_id, request)
     receipt = _taken(call, backups, chosen, replace, reread)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
@@ -211,8 +200,8 @@ def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, rere
     total = int(read_json(backups.find_plan(plan_id).shown)["total_size_bytes"])
     while True:
         try:
-            with _progress(call, total) as progress:
-                return backups.create(plan_id, replace=replace, reread=reread, progress=progress)
+            with terminal.progress(say("saving"), total) as advance:
+                return backups.create(plan_id, replace=replace, reread=reread, progress=advance)
         except QuotaExceeded:
             snapshots = backups.list().snapshots
             current: list[Json] = [snapshot_json(one) for one in snapshots]
@@ -221,13 +210,6 @@ def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, rere
                 raise
             terminal.note(say("All slots are taken. Which snapshot shall the new one replace?"))
             replace = pick(call, backups.list()).id
-
-
-@contextmanager
-def _progress(call: Call, total: int) -> Iterator[Progress]:
-    """Bytes done, files and the path at work, on a terminal."""
-    with call.terminal.progress(say("saving"), total) as advance:
-        yield lambda size, files, path: advance(size)
 
 
 @command(examples=("muniment backup list", "muniment backup list --json"))
@@ -256,6 +238,12 @@ BACKUP = Group(
         "find": Entry("muniment.faces.cli.backup_looking:find", say("Find a file in all snapshots.")),
         "diff": Entry("muniment.faces.cli.backup_looking:diff", say("Show how two snapshots differ.")),
         "fetch": Entry("muniment.faces.cli.backup_looking:fetch", say("Copy a snapshot out as a tar.gz.")),
+        "verify": Entry("muniment.faces.cli.restore:verify", say("Read a whole snapshot back.")),
+        "restore": Entry("muniment.faces.cli.restore:restore", say("Bring back what a snapshot keeps.")),
+        "undo": Entry("muniment.faces.cli.restore:undo", say("Take a restore back.")),
+        "section-done": Entry(
+            "muniment.faces.cli.restore:section_done", say("Note that the host restored a section.")
+        ),
         "delete": Entry("muniment.faces.cli.backup_looking:delete", say("Delete one snapshot for good.")),
         "rules": Entry("muniment.faces.cli.backup_rules:RULES", say("Decide what is saved, once.")),
     },

@@ -10,15 +10,19 @@ import click
 from muniment.backup.model import snapshot_json
 from muniment.backup.reading import Reading, compare
 from muniment.backup.service import picked_bytes
+from muniment.backup.whole import Whole
 from muniment.bundle.model import Packed
+from muniment.bundle.verify import Verified
 from muniment.canonical import Json
 from muniment.disk.root import Root, real_folder
-from muniment.disk.write import write_verified
+from muniment.disk.write import Written, write_verified
 from muniment.errors import ExitCode, Interrupted
 from muniment.evidence import spell
 from muniment.faces.cli.backup_pages import pick, show_snapshots
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.progress import Advance
+from muniment.faces.cli.restore import lay_out
 from muniment.faces.cli.usage import wrong
 from muniment.faces.errors import NobodyToAsk
 from muniment.faces.i18n.present import size
@@ -142,26 +146,26 @@ def diff(call: Call, before: str, after: str) -> None:
 
 
 @command(
-    rehearses=False, examples=("muniment backup fetch bk_20261130_142800_ab12 --output snapshot.tar.gz",)
+    rehearses=False,
+    examples=(
+        "muniment backup fetch bk_20261130_142800_ab12",
+        "muniment backup fetch bk_20261130_142800_ab12 --output snapshot.tar.gz",
+    ),
 )
-@option("--output", metavar="FILE", required=True, about=say("The new file that becomes the tar.gz."))
+@option("--output", metavar="FILE", about=say("Write the tar.gz to this new file instead."))
 @argument("snapshot", about=_ID)
-def fetch(call: Call, snapshot: str, output: str) -> None:
-    """Copy a whole snapshot out as a tar.gz, verified first."""
+def fetch(call: Call, snapshot: str, output: str | None) -> None:
+    """Lay a snapshot out beside the workspace, or copy it out as a tar.gz; verified."""
+    if output is None:
+        lay_out(call, snapshot)
+        return
     reading: Reading = call.house.backups.reading(snapshot)
     target = Path(output).absolute()
-    verified = reading.verify()
     with (
         Root.open(real_folder(target.parent)) as root,
         call.terminal.progress(say("fetching"), reading.snapshot.size) as advance,
     ):
-
-        def chunks() -> Iterator[bytes]:
-            for part in reading.download():
-                advance(len(part))
-                yield part
-
-        written = write_verified(root, RelPath((target.name,)), chunks())
+        written, verified = _write_whole(root, RelPath((target.name,)), reading, advance)
     call.terminal.result(
         {
             "backup_id": reading.snapshot.id,
@@ -181,6 +185,24 @@ def fetch(call: Call, snapshot: str, output: str) -> None:
             )
         ),
     )
+
+
+def _write_whole(root: Root, rel: RelPath, reading: Reading, advance: Advance) -> tuple[Written, Verified]:
+    """The tar.gz goes to a new file in one pass, which verifies it; after an error nothing is left."""
+    whole = Whole(reading)
+
+    def chunks() -> Iterator[bytes]:
+        told = 0
+        for part in whole:
+            files = whole.files
+            advance(len(part), files - told, whole.path.removeprefix("files/"))
+            told = files
+            yield part
+
+    written = write_verified(root, rel, chunks())
+    if whole.verified is None:  # it ended, so it was verified
+        raise RuntimeError("a snapshot was written that nobody verified")
+    return written, whole.verified
 
 
 @command(

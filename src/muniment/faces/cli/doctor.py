@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from muniment.desk.doctor import Level, examine
+from muniment.desk.doctor import examine
+from muniment.desk.finding import Level
+from muniment.desk.vault import Kept
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command
@@ -18,17 +20,26 @@ _LEVELS = {
 _SUBJECTS = {
     "half-done acts": say("half-done acts"),
     "unfinished files": say("unfinished files"),
+    "empty addresses": say("empty addresses"),
     "permissions": say("permissions"),
     "file system": say("file system"),
     "ledger": say("ledger"),
+    "vault": say("vault"),
+    "vault's device": say("vault's device"),
+    "damaged snapshots": say("damaged snapshots"),
+    "vault's last check": say("vault's last check"),
+    "vault's leftovers": say("vault's leftovers"),
 }
-"""What `doctor` looks at; any other subject is the id of an act."""
+"""What `doctor` looks at; any other subject is the id of an act, or a reference."""
 
 
 @command(more=(say("With -n it looks and mends nothing."),))
 def doctor(call: Call) -> ExitCode | None:
     """Look for what is wrong, and mend what is safe to mend."""
-    findings = examine(call.house.workspace, mend=not call.options.dry_run)
+    house = call.house
+    workspace = house.workspace
+    kept = Kept(house.whereabouts, lambda: house.existing_vault)
+    findings = examine(workspace, mend=not call.options.dry_run, subjects=house.subjects(), vault=kept)
 
     def show_them() -> None:
         columns = [say("state"), say("subject"), say("finding")]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from muniment.backup.witnesses import kept_witnesses
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import read_instant
 from muniment.digest import Digest
 from muniment.disk.root import Root, real_folder
 from muniment.disk.write import write_verified
-from muniment.errors import ExitCode
+from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
@@ -71,7 +73,8 @@ def show(call: Call, event_id: str) -> None:
     more=(
         say(
             "The chain of digests shows damage. That records were cut off the end is shown only by a witness "
-            "that was kept elsewhere: an export has one."
+            "that was kept elsewhere. Every snapshot carries one, and those in the vault are compared; an "
+            "export has one too."
         ),
         say("Damage that is found is put on record in a new segment, once; with -n it is only shown."),
     )
@@ -82,15 +85,17 @@ def show(call: Call, event_id: str) -> None:
 def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
     """Read the whole ledger and check each record and each link."""
     workspace = call.house.workspace
-    witnesses = [_witness(Path(file)) for file in files]
-    verdict = verify_ledger(workspace.ledger, witnesses, root_id=workspace.identity.root_id)
+    carried: dict[Witness, str] = {_witness(Path(file)): file for file in files}
+    unreachable = _fetch(call, workspace.identity.root_id, carried)
+    verdict = verify_ledger(workspace.ledger, carried, root_id=workspace.identity.root_id)
     if verdict.foreign:
         raise wrong(
             say("the witness is of another workspace: {root_id}", root_id=verdict.foreign[0].root_id),
             click.get_current_context(),
         )
     named = None if call.options.dry_run else name_damage(workspace.ledger, verdict)
-    call.terminal.result(_verdict(verdict), lambda: _show(call, verdict))
+    told = {**_verdict(verdict, carried), "vault_unreachable": unreachable}
+    call.terminal.result(told, lambda: _show(call, verdict, carried))
     if named is not None:
         call.terminal.note(
             say("The damage is now on record: {event_id} begins a new segment.", event_id=named.event_id)
@@ -98,7 +103,23 @@ def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
     return None if verdict.whole else ExitCode.NOT_VERIFIED
 
 
-def _verdict(verdict: Verdict) -> Json:
+def _fetch(call: Call, root_id: str, carried: dict[Witness, str]) -> str | None:
+    """Add the witnesses of the vault, if there is one; why it can not be reached, if it can not.
+
+    The ledger is judged all the same: whoever is offline learns what can be learnt there.
+    """
+    try:
+        vault = call.house.existing_vault
+        for snapshot, witness in kept_witnesses(vault, root_id) if vault is not None else ():
+            carried.setdefault(witness, snapshot)
+    except MunimentError as error:
+        what = say("{what} {where}", what=error.message, where=error.where)
+        call.terminal.note(say("The vault's witnesses were not compared: {why}", why=what))
+        return error.code
+    return None
+
+
+def _verdict(verdict: Verdict, carried: Mapping[Witness, str]) -> dict[str, Json]:
     return {
         "whole": verdict.whole,
         "events": verdict.events,
@@ -118,11 +139,14 @@ def _verdict(verdict: Verdict) -> Json:
             for one in verdict.findings
         ],
         "contradicted": [one.to_json() for one in verdict.contradicted],
+        "contradicted_by": [carried[one] for one in verdict.contradicted],
         "newest_witness": verdict.newest_witness.to_json() if verdict.newest_witness else None,
+        "newest_witness_from": carried[verdict.newest_witness] if verdict.newest_witness else None,
+        "witnesses": len(carried),
     }
 
 
-def _show(call: Call, verdict: Verdict) -> None:
+def _show(call: Call, verdict: Verdict, carried: Mapping[Witness, str]) -> None:
     terminal = call.terminal
     if verdict.whole:
         terminal.say(
@@ -154,7 +178,8 @@ def _show(call: Call, verdict: Verdict) -> None:
     for witness in verdict.contradicted:
         terminal.say(
             say(
-                "  a witness of {at} saw {count} events; they are not there",
+                "  the witness in {source}, of {at}, saw {count} events; they are not there",
+                source=carried[witness],
                 at=witness.at,
                 count=witness.count,
             )
@@ -177,7 +202,12 @@ def _show(call: Call, verdict: Verdict) -> None:
         )
     newest = verdict.newest_witness
     terminal.say(
-        say("  newest witness: {at}, {count} events", at=newest.at, count=newest.count)
+        say(
+            "  newest witness: {at}, {count} events, in {source}",
+            at=newest.at,
+            count=newest.count,
+            source=carried[newest],
+        )
         if newest
         else say("  no witness was compared")
     )

@@ -40,6 +40,11 @@ ROOT = Group(
         "vault": Entry(
             "muniment.faces.cli.vault:VAULT", say("Look after the place where snapshots are kept.")
         ),
+        "serve": Entry(
+            "muniment.faces.cli.serve:serve",
+            say("Keep snapshots for many users, over HTTP."),
+            extra="serve",
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),

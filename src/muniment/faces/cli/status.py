@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from muniment.desk.status import Overview
+from collections.abc import Callable, Sequence
+
+from muniment.clock import system_clock
+from muniment.desk.status import HANDOFFS, JOBS, LOOSE, SNAPSHOTS, Overview
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command
+from muniment.faces.i18n.present import age
 from muniment.hosts.session import Session, SessionSource
 from muniment.hosts.workspace import Found, Rule
 from muniment.message import Message, say, say_count
 from muniment.record.event import Draft
+from muniment.record.subject import Unfinished
 
 _RULES = {
     Rule.FLAG: say("named by --workspace"),
@@ -25,6 +30,23 @@ _SOURCES = {
     SessionSource.COMMAND: say("told by the configured command"),
     SessionSource.FALLBACK: say("stands in, no host tells one"),
 }
+_STATES = {
+    "half_restored": say("restored by half"),
+    "announced": say("a snapshot that nobody has said to be stored"),
+    "issued": say("issued"),
+    "undelivered": say("undelivered"),
+    "unknown": say("nobody knows whether it arrived"),
+    "dispatched": say("dispatched"),
+    "returned": say("returned"),
+    "incomplete": say("incomplete"),
+    "initialize": say("begun"),
+    "planned": say("planned"),
+    "awaiting_plan_confirmation": say("awaits your yes"),
+    "submitted": say("submitted"),
+    "finalize": say("results to take in"),
+    "document_gap": say("stopped at a gap"),
+}
+"""How things stand that are unfinished; anything else is the code of an error."""
 
 
 @command()
@@ -54,8 +76,11 @@ def _show(call: Call, seen: Overview) -> None:
                 (say("host"), seen.host),
                 (say("session"), _session(seen.session)),
                 (say("ledger"), _ledger(seen)),
-                (say("not archived"), _loose(seen)),
-                *([(say("half done"), ", ".join(seen.half_done))] if seen.half_done else []),
+                (say("not archived"), _listed(seen.of(LOOSE), _path)),
+                *([(say("half done"), _half_done(seen))] if seen.half_done or seen.of(SNAPSHOTS) else []),
+                (say("handoffs"), _listed(seen.of(HANDOFFS), _open)),
+                (say("jobs"), _listed(seen.of(JOBS), _open)),
+                (say("snapshot"), _snapshot(seen)),
                 (say("next"), seen.next_step),
             ]
         )
@@ -83,9 +108,34 @@ def _ledger(seen: Overview) -> Message:
     )
 
 
-def _loose(seen: Overview) -> Message:
-    if not seen.loose:
+def _listed(found: Sequence[Unfinished], each: Callable[[Unfinished], Message]) -> Message:
+    """The first three of them, and how many more there are."""
+    if not found:
         return say("nothing")
-    first = ", ".join(path.posix for path in seen.loose[:3])
-    more = len(seen.loose) - 3
+    first, more = tuple(each(one) for one in found[:3]), len(found) - 3
     return say("{paths} and {more} more", paths=first, more=more) if more > 0 else say("{paths}", paths=first)
+
+
+def _path(one: Unfinished) -> Message:
+    return say("{path}", path=one.reference)
+
+
+def _open(one: Unfinished) -> Message:
+    return say("{reference} ({state})", reference=one.reference, state=_STATES.get(one.state, one.state))
+
+
+def _half_done(seen: Overview) -> Message:
+    acts = [say("{act}", act=act) for act in seen.half_done]
+    return say("{acts}", acts=(*acts, *(_open(one) for one in seen.of(SNAPSHOTS))))
+
+
+def _snapshot(seen: Overview) -> Message:
+    newest, vault = seen.snapshot, seen.vault
+    if newest is None:
+        return say("none yet")
+    facts = {"id": newest.reference, "age": age(newest.at, system_clock()), "place": vault.address}
+    if seen.elsewhere:
+        return say("{id}, {age}, ⚠ not in the vault that is set: {place}", **facts)
+    if vault.shares_device:
+        return say("{id}, {age}, {place} ⚠ on the same device as what it saves", **facts)
+    return say("{id}, {age}, {place}", **facts)

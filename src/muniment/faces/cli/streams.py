@@ -85,13 +85,13 @@ class Streams:
         encoding = getattr(self.stdout, "encoding", None) or "utf-8"
         return encoding.lower().replace("_", "-") in ("utf-8", "utf8")
 
-    def width(self, environment: Mapping[str, str]) -> int:
-        """Columns of the terminal; 80 when there is none."""
+    def width(self, environment: Mapping[str, str], stream: TextIO | None = None) -> int:
+        """Columns of the terminal at standard output, or at that stream; 80 when there is none."""
         said = environment.get("COLUMNS", "")
         if said.isascii() and said.isdigit() and int(said[:6]) > 0:
             return int(said[:6])
         with suppress(OSError, ValueError):
-            return os.get_terminal_size(self.stdout.fileno()).columns or 80
+            return os.get_terminal_size((stream or self.stdout).fileno()).columns or 80
         return 80
 
 

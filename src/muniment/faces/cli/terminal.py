@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import TextIO
 
 from muniment.canonical import Json
 from muniment.errors import Interrupted, MunimentError
 from muniment.faces.cli.machine import json_line
 from muniment.faces.cli.options import Options
+from muniment.faces.cli.progress import Advance, ProgressLine, unwatched
 from muniment.faces.cli.streams import Streams, is_terminal
 from muniment.faces.errors import NobodyToAsk
 from muniment.faces.i18n.errors import for_people, for_programs
 from muniment.faces.i18n.language import Language
-from muniment.faces.i18n.present import size
 from muniment.faces.i18n.translate import Translator
 from muniment.message import Message, say
 
@@ -35,9 +36,15 @@ class Terminal:
     """
 
     def __init__(
-        self, streams: Streams, options: Options, translator: Translator, environment: Mapping[str, str]
+        self,
+        streams: Streams,
+        options: Options,
+        translator: Translator,
+        environment: Mapping[str, str],
+        ticks: Callable[[], float] = monotonic,
     ) -> None:
         self.streams = streams
+        self._environment, self._ticks = environment, ticks
         self.translator = translator
         self.json, self.quiet, self.verbose = options.json, options.quiet, options.verbose
         self.width = streams.width(environment)
@@ -130,30 +137,27 @@ class Terminal:
             self.print(f"{pad(label, widest)}  {fact}")
 
     @contextmanager
-    def progress(self, doing: Message, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """Show how many bytes of a long act are done, on a terminal only.
+    def progress(self, doing: Message, total: int | None = None) -> Iterator[Advance]:
+        """Show how far a long act has come, on a terminal only; `-q` keeps it back.
 
-        Gives a function that takes the bytes done since the last call.
+        Gives a function that takes bytes, files and the path at work since the last call; `total` are
+        bytes.
         """
         if self.quiet or not is_terminal(self.streams.stderr):
-            yield lambda _: None
+            yield unwatched
             return
-        done, shown = 0, ""
-
-        def advance(more: int) -> None:
-            nonlocal done, shown
-            done += more
-            amount: object = size(done) if not total else f"{min(done * 100 // total, 100)} %"
-            line = self.text(say("{doing}: {amount}", doing=doing, amount=amount))
-            if line != shown:
-                shown = line
-                self.streams.err(f"\r{line}\x1b[K")
-
+        line = ProgressLine(
+            doing,
+            total,
+            write=self.streams.err,
+            text=self.text,
+            columns=lambda: self.streams.width(self._environment, self.streams.stderr),
+            ticks=self._ticks,
+        )
         try:
-            yield advance
+            yield line.advance
         finally:
-            if shown:
-                self.streams.err("\r\x1b[K")
+            line.clear()
 
     def error(self, error: MunimentError, trace: str = "") -> None:
         """Show an error; with `--json` the program gets it too, with the result if there was one."""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from muniment.canonical import Json
-from muniment.errors import ExitCode
+from muniment.clock import system_clock
+from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
+from muniment.faces.cli.usage import wrong
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.vault.collect import collect
 from muniment.vault.examine import Examined, Part, examine
+from muniment.vault.mark import Check, note_check
 from muniment.vault.open import rebuild_directory
 from muniment.vault.place import address_of
+
+if TYPE_CHECKING:
+    from muniment.vault.remote import RemoteVault
 
 _PARTS: dict[Part, Message] = {
     Part.CATALOGUE: say("catalogue"),
@@ -27,6 +35,9 @@ _SHOWN = 100
 @command(examples=("muniment vault status",))
 def status(call: Call) -> None:
     """Tell where the vault lies and what is in it."""
+    if call.house.remote is not None:
+        _show_remote(call, call.house.remote)
+        return
     vault, address = call.house.vault, address_of(call.house.vault_folder)
     listing, holdings = vault.list(), vault.catalogue.holdings()
     damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
@@ -56,6 +67,32 @@ def status(call: Call) -> None:
     )
 
 
+def _show_remote(call: Call, vault: RemoteVault) -> None:
+    """What a client may know of a vault that a server keeps."""
+    listing = vault.list()
+    damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
+    rows: list[tuple[Message, object]] = [
+        (say("place"), vault.url),
+        (say("id"), vault.identity),
+        (say("snapshots"), len(listing.snapshots)),
+        (say("damaged"), ", ".join(damaged) or "0"),
+        (say("under way"), listing.uploading),
+    ]
+    if listing.remaining is not None:
+        rows.append((say("slots left"), listing.remaining))
+    call.terminal.result(
+        {
+            "url": vault.url,
+            "id": vault.identity,
+            "snapshots": len(listing.snapshots),
+            "damaged": list(damaged),
+            "uploading": listing.uploading,
+            "remaining": listing.remaining,
+        },
+        lambda: call.terminal.lines(rows),
+    )
+
+
 @command(
     more=(
         say(
@@ -73,6 +110,8 @@ def fsck(call: Call, repair: bool) -> ExitCode | None:
     repair = repair and not call.options.dry_run
     with terminal.progress(say("checking"), vault.catalogue.holdings().bytes) as advance:
         found = examine(vault, repair=repair, progress=advance)
+    if not call.options.dry_run:
+        _note(call, found)
     findings: list[Json] = [
         {"part": one.part.value, "name": one.name, "why": str(one.why)} for one in found.findings
     ]
@@ -90,6 +129,14 @@ def fsck(call: Call, repair: bool) -> ExitCode | None:
     if not found.sound:
         terminal.next_step("muniment vault rebuild" if found.names(Part.UNKNOWN) else _next(repair))
     return None if found.sound else ExitCode.NOT_VERIFIED
+
+
+def _note(call: Call, found: Examined) -> None:
+    """Write down when the vault was checked; one that can not be written is checked all the same."""
+    try:
+        note_check(call.house.vault_folder, Check(system_clock(), found.sound))
+    except MunimentError as error:
+        call.terminal.note(say("The check could not be noted in the vault: {what}", what=error.message))
 
 
 def _next(repaired: bool) -> str:
@@ -147,8 +194,6 @@ def gc(call: Call) -> None:
 )
 def rebuild(call: Call) -> ExitCode | None:
     """Make the vault's catalogue again from what is stored."""
-    from muniment.clock import system_clock
-
     terminal = call.terminal
     with terminal.progress(say("reading")) as advance:
         done = rebuild_directory(call.house.vault_folder, clock=system_clock, progress=advance)
@@ -180,6 +225,49 @@ def rebuild(call: Call) -> ExitCode | None:
     return None if whole else ExitCode.NOT_VERIFIED
 
 
+@command(
+    more=(
+        say(
+            "The first call makes the key. --new-key makes another one, with which tokens are made from "
+            "then on; the former ones hold until their key is retired with --retire. The token alone goes "
+            "to standard output; a key is never shown."
+        ),
+    ),
+    examples=("muniment vault token --user alice --days 90",),
+    rehearses=False,
+)
+@option("--user", metavar="NAME", about=say("Make a token for this user."))
+@option("--days", metavar="DAYS", default="30", about=say("It holds for so many days."))
+@option("--new-key", is_flag=True, about=say("Make a new key first."))
+@option("--retire", metavar="KEY", about=say("Refuse every token of this key from now on."))
+def token(call: Call, user: str | None, days: str, new_key: bool, retire: str | None) -> None:
+    """Make tokens for users of a served vault, and change its keys."""
+    from muniment.clock import system_clock
+    from muniment.vault.keys import DAYS_MOST, add_key, mint, retire_key
+    from muniment.vault.serve_settings import CLAIM_NAME, keys_in
+
+    if user is None and not new_key and retire is None:
+        raise wrong(say("{parameter} is missing", parameter="--user"))
+    number = int(days) if days.isascii() and days.isdigit() else 0
+    if not 1 <= number <= DAYS_MOST:
+        raise wrong(say("--days: a whole number from 1 to {most} was expected", most=DAYS_MOST))
+    settings = call.house.settings()
+    path = keys_in(settings)
+    kid = add_key(path, clock=system_clock, only_first=not new_key) if user or new_key else None
+    if retire is not None:
+        retire_key(path, retire, clock=system_clock)
+    made = None
+    if user is not None:
+        made = mint(path, user, clock=system_clock, claim=settings.get(CLAIM_NAME), days=number)
+    call.terminal.note(say("keys: {path}", path=str(path)))
+    if kid is not None:
+        call.terminal.note(say("key: {kid}", kid=kid))
+    call.terminal.result(
+        {"token": made, "key": kid, "retired": retire, "keys": str(path), "days": number},
+        lambda: call.terminal.print(made) if made else None,
+    )
+
+
 VAULT = Group(
     table={
         "status": Entry(
@@ -187,6 +275,11 @@ VAULT = Group(
         ),
         "fsck": Entry("muniment.faces.cli.vault:fsck", say("Read everything in the vault and check it.")),
         "gc": Entry("muniment.faces.cli.vault:gc", say("Remove what no snapshot needs any more.")),
+        "token": Entry(
+            "muniment.faces.cli.vault:token",
+            say("Make tokens for users of a served vault, and change its keys."),
+            extra="serve",
+        ),
         "rebuild": Entry(
             "muniment.faces.cli.vault:rebuild", say("Make the vault's catalogue again from what is stored.")
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.archive.card import card_text
 from muniment.archive.check import check, entries, find_entry
-from muniment.archive.model import Entry, Receipt, Request, Track
+from muniment.archive.model import Receipt, Request, Track
 from muniment.archive.settings import MUTABLE
 from muniment.canonical import Json
 from muniment.faces.house import House
@@ -42,26 +42,8 @@ def _evidence(receipt: Receipt) -> dict[str, Json]:
 def _list(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
     wanted = arguments.get("archiveId")
     found = [one for one in entries(house.workspace) if wanted in (None, one.archive_id)]
-    shown: list[Json] = [_entry(one) for one in reversed(found[-LISTED:])]
+    shown: list[Json] = [one.to_json() for one in reversed(found[-LISTED:])]
     return answered({"total": len(found), "archived": shown})
-
-
-def _entry(one: Entry) -> dict[str, Json]:
-    return {
-        "reference": one.reference,
-        "from": one.origin.posix,
-        "path": one.path.posix,
-        "archive_id": one.archive_id,
-        "name": one.name,
-        "track": one.track.value,
-        "kind": one.kind.value,
-        "sha256": one.tree.hex,
-        "files": one.count,
-        "bytes": one.size,
-        "at": one.at,
-        "undone": one.undone,
-        "sealed": one.sealed,
-    }
 
 
 def _verify(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:

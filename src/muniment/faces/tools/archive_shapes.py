@@ -62,6 +62,7 @@ _ENTRY = closed(
         "files": WHOLE,
         "bytes": WHOLE,
         "at": text(),
+        "event_id": text(),
         "undone": FLAG,
         "sealed": FLAG,
     }

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.archive.card import fenced
-from muniment.backup.errors import DeleteNotConfirmed
+from muniment.backup.errors import DeleteNotConfirmed, RestoreStale
 from muniment.backup.model import Request, snapshot_json
 from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import compare
+from muniment.backup.restore_rules import choose
 from muniment.backup.service import picked_bytes
 from muniment.canonical import Json
 from muniment.digest import sha256
@@ -126,6 +127,39 @@ def _diff(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
     return answered({"total": len(changes), "changes": rows})
 
 
+def _restore_plan(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
+    plan, _fetched = house.restores.plan(
+        arguments["backupId"], only=_lines(arguments.get("only")), exact=bool(arguments.get("exact"))
+    )
+    shown = plan.to_json()
+    rows = shown["items"]
+    assert isinstance(rows, list)
+    return answered({**shown, "items": rows[:CHANGES_MOST], "items_total": len(rows)})
+
+
+def _restore(house: House, arguments: Mapping[str, Any], client: Client) -> Answer | Question:
+    restores = house.restores
+    exact = bool(arguments.get("exact"))
+    plan, fetched = restores.plan(arguments["backupId"], only=_lines(arguments.get("only")), exact=exact)
+    if plan.plan_id != arguments["restorePlanId"]:
+        raise RestoreStale(where=plan.plan_id[:12])
+    order = choose(
+        plan, overwrite=bool(arguments.get("overwrite")), run=bool(arguments.get("run")), exact=exact
+    )
+    question = say(
+        "Restore {count} things from {id}, {replaced} of them over what is there?",
+        count=len(order.steps),
+        id=plan.backup_id,
+        replaced=order.replaces,
+    )
+    witness = _asked(client, order.shown, str(question))
+    if isinstance(witness, Question):
+        return witness
+    house.workspace.consents.give("restore", order.shown, witness)
+    applied = restores.apply(order, fetched, progress=lambda size, files, path: client.progress(files, size))
+    return answered(applied.to_json())
+
+
 def _delete(house: House, arguments: Mapping[str, Any], client: Client) -> Answer | Question:
     backups = house.backups
     one = backups.open_vault().show(arguments["backupId"])
@@ -155,5 +189,7 @@ TOOLS = (
     BackupTool(shapes.CREATE, _create),
     Tool(shapes.LIST, _list_all),
     Tool(shapes.DIFF, _diff),
+    Tool(shapes.RESTORE_PLAN, _restore_plan),
+    Tool(shapes.RESTORE, _restore),
     Tool(shapes.DELETE, _delete),
 )

@@ -116,6 +116,83 @@ DIFF = Shape(
     ),
 )
 
+_FACE: Schema = maybe({"type": "object"})
+_STEP = closed(
+    {
+        "status": {"enum": ["new", "modified", "surplus", "blocked", "aside", "by_hand"]},
+        "section": text(),
+        "path": text(),
+        "kind": text(),
+        "size": WHOLE,
+        "before": _FACE,
+        "after": _FACE,
+        "runs": FLAG,
+        "why": maybe(text()),
+    }
+)
+_ONLY = text("Only these paths of the snapshot and what lies below them, one a line.", maxLength=65536)
+
+RESTORE_PLAN = Shape(
+    "backup_restore_plan",
+    "Plan a restore",
+    "Fetch and verify a snapshot, and say what restoring it would do. Nothing in place is touched. The "
+    "person names the snapshot; show all of the plan, with what runs by itself, and wait for a clear yes.",
+    closed({"backupId": _ID, "only": _ONLY, "exact": FLAG}, optional="only exact"),
+    closed(
+        {
+            "backup_id": text(),
+            "root": text(),
+            "restore_plan_id": text(),
+            "workspace_dir": text(),
+            "data_dir": text(),
+            "verified_files": WHOLE,
+            "items": items(_STEP),
+            "items_total": WHOLE,
+            "counts": {"type": "object"},
+            "sections": items(text()),
+            "api": items(text()),
+            "partial": FLAG,
+            "warnings": items(text()),
+        }
+    ),
+    reads_only=False,
+)
+
+RESTORE = Shape(
+    "backup_restore",
+    "Restore a snapshot",
+    "Apply a restore plan that the person has seen and agreed to. New files come always, modified ones with "
+    "overwrite, files that run by themselves only with run. What is replaced can be undone. Where `errors` "
+    "or `open_sections` is not empty the restore is half done: say so.",
+    closed(
+        {
+            "backupId": _ID,
+            "restorePlanId": text("The restore_plan_id of backup_restore_plan.", minLength=64, maxLength=64),
+            "personAgreed": {"enum": ["yes"], "description": "The person saw this plan and said yes to it."},
+            "overwrite": FLAG,
+            "run": FLAG,
+            "exact": FLAG,
+            "only": _ONLY,
+        },
+        optional="overwrite run exact only",
+    ),
+    closed(
+        {
+            "restore": text(),
+            "backup_id": text(),
+            "wrote": WHOLE,
+            "skipped_modified": WHOLE,
+            "errors": items(closed({"section": text(), "path": text(), "code": text(), "why": text()})),
+            "open_sections": items(text()),
+            "machine_state": maybe(text()),
+            "event_id": maybe(text()),
+        }
+    ),
+    reads_only=False,
+    destructive=True,
+    idempotent=False,
+)
+
 DELETE = Shape(
     "backup_delete",
     "Delete a snapshot",

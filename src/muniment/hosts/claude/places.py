@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from muniment.hosts.generic.places import SECRET, TOOL_CACHES
+from muniment.hosts.generic.places import places as generic
 from muniment.hosts.places import Places, Sets
+
+
+def starts(environment: Mapping[str, str]) -> bool:
+    """Whether Claude Code started this process, as it tells every command that it runs."""
+    return environment.get("CLAUDECODE") == "1"
+
+
+def found(workspace: Path, environment: Mapping[str, str]) -> Places:
+    """The layout around a project; `CLAUDE_CONFIG_DIR` names the program's folder elsewhere than at
+    `~/.claude`."""
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))
+    own = environment.get("CLAUDE_CONFIG_DIR")
+    layout = places(workspace, home)
+    return replace(layout, data=Path(os.path.abspath(own))) if own else layout
 
 
 def places(workspace: Path, home: Path) -> Places:
     """The layout `claude` for a project."""
-    own = workspace / ".muniment"
-    return Places(
+    return replace(
+        generic(workspace),
         name="claude",
-        workspace=workspace,
         data=home / ".claude",
-        rules=own / "backup_rules.md",
-        restore_log=own / "restore.log",
-        former_restore_logs=(),
-        extraction=workspace / ".restore",
-        upload_state=own / "active-upload.json",
         workspace_sets=Sets(
             core=frozenset({"CLAUDE.md", ".claude", "memory", "prompt", "config", "tasks", "skills", ".env"}),
             ask=frozenset({"output", "scripts"}),

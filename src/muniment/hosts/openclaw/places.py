@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from muniment.hosts.generic.places import SECRET, TOOL_CACHES
+from muniment.hosts.generic.places import places as generic
 from muniment.hosts.places import Places, Sets
 
 
 def places(workspace: Path, state: Path) -> Places:
     """The layout `openclaw`; `state` is OpenClaw's own folder, `~/.openclaw`."""
-    own = workspace / ".muniment"
-    return Places(
+    return replace(
+        generic(workspace),
         name="openclaw",
-        workspace=workspace,
         data=state,
-        rules=own / "backup_rules.md",
-        restore_log=own / "restore.log",
-        former_restore_logs=(),
-        extraction=workspace / ".restore",
-        upload_state=own / "active-upload.json",
         workspace_sets=Sets(
             core=frozenset(
                 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +14,15 @@ WORKSPACE_LINK = Path("/workspace")
 """Another way by which the container reaches its workspace, where older logs were written."""
 
 
-def recognises(workspace: Path, data: Path = DATA) -> bool:
-    """Whether a workspace is that of a Starchild container."""
-    return workspace == data / "workspace" and WORKSPACE_LINK.exists()
+def recognises(workspace: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a workspace is that of a Starchild container: `/data/workspace` there, or the one that
+    `WORKSPACE_DIR` names inside the folder that `DATA_DIR` names."""
+    if workspace == DATA / "workspace" and WORKSPACE_LINK.exists():
+        return True
+    data, named = environment.get("DATA_DIR"), environment.get("WORKSPACE_DIR")
+    if not data or not named:
+        return False
+    return workspace == Path(os.path.realpath(named)) == Path(os.path.realpath(data)) / "workspace"
 
 
 def found(workspace: Path, environment: Mapping[str, str]) -> Places:

@@ -29,6 +29,17 @@ def backup_chapter(stage: Stage) -> None:
     stage.run("backup", "diff", older, newer)
     stage.run("backup", "cat", older, "workspace/memory/MEMORY.md")
 
+    stage.tell(
+        say("The note is lost. A plan says what a restore would do; --apply does it, and undo takes it back.")
+    )
+    note.unlink()
+    stage.run("backup", "restore", older)
+    stage.run("backup", "restore", older, "--apply", "--yes")
+    stage.run("backup", "undo", "--yes")
+    stage.tell(say("Over what is there an agent's yes is not enough; it would have to be the person's."))
+    note.write_text("Something else altogether.\n", encoding="utf-8")
+    stage.run("backup", "restore", newer, "--apply", "--overwrite", "--yes", expect=3)
+
     stage.tell(say("An agent can not delete a snapshot by itself: only a person can, by typing its id."))
     stage.run("backup", "delete", older, "--confirm", older, expect=3)
     stage.run("backup", "list")

@@ -26,7 +26,7 @@ class Stage:
         language = terminal.language.value
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         # Nothing of the person's own set-up shall colour what is shown.
-        for name in ("OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR"):
+        for name in ("OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR", "DATA_DIR", "CLAUDECODE"):
             inherited.pop(name, None)
         self._environment = {
             **inherited,

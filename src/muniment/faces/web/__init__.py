@@ -1,0 +1,1 @@
+"""Faces, web: the vault's wire, and how it is served."""

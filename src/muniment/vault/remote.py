@@ -1,0 +1,511 @@
+"""Floor 3, `vault`: a vault that is reached over HTTP; implements `muniment.bundle.vault.Vault`.
+
+The standard library's client does it: it streams both ways, follows no redirect that could carry a
+token elsewhere, and is imported in a moment.  What is answered is believed as far as it can be held
+to something: an index to its root and its own digest, a piece to its row by whoever inflates it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import random
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import quote
+
+from muniment.bundle.errors import BadExtent, BadIndex
+from muniment.bundle.extent import PIECE_MOST
+from muniment.bundle.index import BYTES_MOST, Index
+from muniment.bundle.model import Extent, Row
+from muniment.bundle.vault import (
+    PUT_BYTES,
+    Limits,
+    Listing,
+    Reservation,
+    Snapshot,
+    Soundness,
+    Stored,
+)
+from muniment.canonical import NotJson, read_json
+from muniment.clock import read_instant
+from muniment.digest import Digest
+from muniment.disk import errors as disk
+from muniment.errors import MunimentError, NotFound
+from muniment.ids import is_ulid
+from muniment.message import Message, say
+from muniment.path import printable
+from muniment.vault import errors as own
+from muniment.vault.description import is_snapshot_id, judge_label
+from muniment.vault.errors import (
+    SnapshotDamaged,
+    UnknownSnapshot,
+    UploadGone,
+    VaultAnswer,
+    VaultUnreachable,
+)
+from muniment.vault.place import Address
+from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
+
+SILENCE_S = 60.0
+FRESH_S = 20.0
+"""A connection that was idle for longer is not used again: the other side may just close it."""
+
+IDLE_MOST = 4
+"""Connections that are kept for later calls."""
+
+ANSWER_MOST = 64 << 20
+CHUNK = 256 << 10
+
+_IDS_AT_ONCE = min(100_000, IDS_MOST)
+_REFUSALS: dict[str, type[MunimentError]] = {
+    kind.code.lower(): kind
+    for module in (own, disk)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, MunimentError) and "code" in vars(kind)
+} | {kind.code.lower(): kind for kind in (BadExtent, BadIndex)}
+
+
+class RemoteVault:
+    """A tenant's vault at an address; safe from several threads.
+
+    `token` is asked for the bearer token at each call, `note` is told what a person should know, and
+    `pause` waits so many seconds before the one second try of a call that may be made twice.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        token: Callable[[], str],
+        *,
+        note: Callable[[Message], None] = lambda message: None,
+        pause: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        self._address = address
+        self._token = token
+        self._note = note
+        self._pause = pause
+        self._monotonic = monotonic
+        self._silence = silence_s
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, http.client.HTTPConnection]] = []
+        self._identity = ""
+
+    @property
+    def url(self) -> str:
+        """Its address, as a person may read it."""
+        one = self._address
+        host = f"[{one.host}]" if ":" in one.host else one.host
+        return f"{'https' if one.secure else 'http'}://{host}:{one.port}{one.base}"
+
+    @property
+    def identity(self) -> str:
+        """The vault's own id, whatever its address."""
+        if not self._identity:
+            self._listing()
+        return self._identity
+
+    def close(self) -> None:
+        """Let all connections go."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    # What there is
+
+    def list(self) -> Listing:
+        """Everything there is, newest first."""
+        return self._listing()
+
+    def show(self, snapshot_id: str) -> Snapshot:
+        """One snapshot."""
+        _require_id(snapshot_id)
+        for snapshot in self._listing().snapshots:
+            if snapshot.id == snapshot_id:
+                return snapshot
+        raise UnknownSnapshot(where=snapshot_id)
+
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
+        _require_id(snapshot_id)
+        said = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
+        with self._reading():
+            facts = said["facts"]
+            if not isinstance(facts, dict):
+                raise TypeError("an object was expected")
+        return facts
+
+    def _listing(self) -> Listing:
+        said = self._json("GET", "/backups", again=True)
+        with self._reading():
+            quota, limits = said["quota"], said["limits"]
+            self._identity = _text(said["vault"])
+            return Listing(
+                tuple(_snapshot(one) for one in said["backups"]),
+                Limits(quota["snapshots"], limits["bundle_bytes"], limits["label"], limits["sessions"]),
+                _count(quota["uploading"]),
+            )
+
+    # Uploads
+
+    def reserve(self, ids: Iterable[bytes] = (), *, replace: str | None = None) -> Reservation:
+        """Begin an upload, naming extents that are meant to be used again."""
+        if replace is not None:
+            _require_id(replace)
+        named = list(ids)
+        first, rest = named[:_IDS_AT_ONCE], named[_IDS_AT_ONCE:]
+        said = self._json(
+            "POST",
+            "/uploads/reserve",
+            _dump({"format": FORMAT, "extent_ids": [one.hex() for one in first], "replace": replace}),
+        )
+        with self._reading():
+            upload, missing = _text(said["upload_id"]), _ids(said["missing"])
+            if not is_ulid(upload):
+                raise ValueError(upload)
+        return Reservation(upload, missing | self.ask(upload, rest) if rest else missing)
+
+    def ask(self, upload_id: str, ids: Sequence[bytes]) -> frozenset[bytes]:
+        """Which of further ids are missing; the others are pinned."""
+        path = _upload_path(upload_id)
+        missing: frozenset[bytes] = frozenset()
+        for start in range(0, max(1, len(ids)), _IDS_AT_ONCE):
+            body = _dump({"extent_ids": [one.hex() for one in ids[start : start + _IDS_AT_ONCE]]})
+            said = self._json("POST", f"{path}/missing", body, again=True)
+            with self._reading():
+                missing |= _ids(said["missing"])
+        return missing
+
+    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
+        """Hand in extents with their pieces, `PUT_BYTES` a call; what was taken is durable."""
+        path = f"{_upload_path(upload_id)}/pieces"
+        parts: list[bytes] = []
+        size, calls = 0, 0
+        for extent in extents:
+            if extent.piece is None or len(extent.piece) > PIECE_MOST or not extent.piece:
+                raise BadExtent(where=extent.id.hex()[:12], why=say("it was handed in without its piece"))
+            parts += [ROW.pack(extent.id, extent.length, extent.crc, len(extent.piece)), extent.piece]
+            size += len(extent.piece)
+            if size >= PUT_BYTES:
+                self._json("POST", path, parts, again=True)
+                parts, size, calls = [], 0, calls + 1
+        if parts or not calls:
+            # The same pieces sent twice are one: a second try does no harm.
+            self._json("POST", path, parts, again=True)
+
+    def finish(
+        self,
+        upload_id: str,
+        index: Index,
+        *,
+        label: str,
+        sections: Sequence[str],
+        facts: Mapping[str, object],
+    ) -> Stored:
+        """End an upload.  Whether an answer that was lost meant that it counts, the list says."""
+        path = f"{_upload_path(upload_id)}/finalise"
+        try:
+            said = json.dumps({"label": label, "sections": list(sections), "facts": facts}).encode("ascii")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise own.BadDescription(why=say("{finding}", finding=printable(str(error)))) from error
+        judge_label(label, max(len(label), 1))
+        answer = self._json("POST", path, [HEAD.pack(len(said)), said, index.to_bytes()])
+        with self._reading():
+            stored = Stored(_snapshot(answer), answer["remaining_slots"])
+        if stored.snapshot.root != index.root:
+            raise VaultAnswer(where=stored.snapshot.id, why=say("it kept another snapshot than was sent"))
+        return stored
+
+    def abort(self, upload_id: str) -> None:
+        """Give an upload up."""
+        with suppress(UploadGone):
+            self._empty("DELETE", _upload_path(upload_id))
+
+    # Reading
+
+    def index(self, snapshot_id: str) -> Index:
+        """A snapshot's index, judged anew; its root must be the one that the list tells."""
+        snapshot = self.show(snapshot_id)
+        data = self._bytes("GET", f"/backups/{snapshot_id}/index", BYTES_MOST)
+        try:
+            index = Index.read(data)
+        except BadIndex as error:
+            raise SnapshotDamaged(where=snapshot_id, why=error.why) from error
+        if index.root != snapshot.root:
+            raise SnapshotDamaged(where=snapshot_id, why=say("its index is another one"))
+        return index
+
+    def fetch(self, row: Row) -> bytes:
+        """The stored piece of an extent; safe from several threads."""
+        try:
+            return self._bytes("GET", f"/pieces/{row.id.hex()}", PIECE_MOST)
+        except own.NoSuchFile as error:
+            why = say("a piece is not in the vault")
+            raise SnapshotDamaged(where=row.id.hex()[:12], why=why) from error
+
+    def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
+        """The bytes of the tar.gz from an offset on; a whole one is held to the digest that was told."""
+        _require_id(snapshot_id)
+        headers = {"range": f"bytes={start}-"} if start else {}
+        with self._call("GET", f"/backups/{snapshot_id}", headers=headers, again=True) as answer:
+            if answer.status == 416:
+                answer.read(ANSWER_MOST)
+                return
+            self._require(answer, 206 if start else 200)
+            left = int(answer.headers.get("content-length", "-1"))
+            state = hashlib.sha256()
+            while block := self._read(answer, CHUNK):
+                state.update(block)
+                left -= len(block)
+                yield block
+            if left != 0:
+                raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+            told = answer.headers.get("x-sha256", "")
+            if not start and state.hexdigest() != told:
+                raise SnapshotDamaged(where=snapshot_id, why=say("its bytes are not those of its digest"))
+
+    def delete(self, snapshot_id: str) -> Snapshot:
+        """Remove one snapshot and tell what it was."""
+        snapshot = self.show(snapshot_id)
+        self._empty("DELETE", f"/backups/{snapshot_id}")
+        return snapshot
+
+    # Calls
+
+    @property
+    def _shown(self) -> str:
+        return f"{self._address.host}:{self._address.port}"
+
+    def _json(
+        self, method: str, path: str, body: Sequence[bytes] | None = None, *, again: bool = False
+    ) -> Any:
+        with self._call(method, path, body, again=again) as answer:
+            self._require(answer, 200, 201, 202)
+            data = self._whole(answer, ANSWER_MOST)
+        try:
+            return read_json(data)
+        except NotJson as error:
+            raise VaultAnswer(where=self._shown, why=say("{finding}", finding=error)) from error
+
+    def _bytes(self, method: str, path: str, most: int) -> bytes:
+        with self._call(method, path, again=True) as answer:
+            self._require(answer, 200)
+            return self._whole(answer, most)
+
+    def _empty(self, method: str, path: str) -> None:
+        with self._call(method, path) as answer:
+            self._require(answer, 204)
+            self._whole(answer, 0)
+
+    def _whole(self, answer: http.client.HTTPResponse, most: int) -> bytes:
+        data = self._read(answer, most + 1)
+        if len(data) > most:
+            raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=most))
+        if answer.length:
+            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+        return data
+
+    def _read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
+        try:
+            return answer.read(most)
+        except (OSError, http.client.HTTPException) as error:
+            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short")) from error
+
+    @contextmanager
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Sequence[bytes] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        again: bool = False,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """One call; the connection is kept when its answer was read to the end.
+
+        With `again` a call that was lost on the way is made once more.
+        """
+        sent = {"authorization": f"Bearer {self._token()}", **(headers or {})}
+        if body is not None:
+            sent["content-length"] = str(sum(map(len, body)))
+            sent["content-type"] = "application/json" if len(body) == 1 else "application/octet-stream"
+        try:
+            connection, answer = self._send(method, path, body, sent, fresh=not again)
+        except (OSError, http.client.HTTPException) as error:
+            if not again:
+                raise self._unreachable(error) from error
+            self._note(say("The vault did not answer ({error}); it is asked once more.", error=_shown(error)))
+            self._pause(random.uniform(0.2, 1.0))
+            try:
+                connection, answer = self._send(method, path, body, sent, fresh=True)
+            except (OSError, http.client.HTTPException) as second:
+                raise self._unreachable(second) from second
+        try:
+            yield answer
+        finally:
+            # One that was cut short counts as closed as well, and has a length left.
+            if answer.isclosed() and answer.length == 0 and not answer.will_close:
+                with self._lock:
+                    self._idle.append((self._monotonic(), connection))
+                    surplus = self._idle[:-IDLE_MOST]
+                    del self._idle[:-IDLE_MOST]
+                for _, former in surplus:
+                    former.close()
+            else:
+                answer.close()  # it holds the socket, too
+                connection.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Sequence[bytes] | None,
+        headers: Mapping[str, str],
+        *,
+        fresh: bool,
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = self._connection(fresh)
+        try:
+            connection.putrequest(method, self._address.base + path, skip_accept_encoding=True)
+            for name, value in headers.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            try:
+                for part in _joined(body or ()):
+                    connection.send(part)
+            except (BrokenPipeError, ConnectionResetError):
+                # Refused before all of it was sent: the answer says why, if it is there.
+                return connection, connection.getresponse()
+            return connection, connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _connection(self, fresh: bool) -> http.client.HTTPConnection:
+        while not fresh:
+            with self._lock:
+                if not self._idle:
+                    break
+                since, found = self._idle.pop()
+            if self._monotonic() - since < FRESH_S:
+                return found
+            found.close()
+        one = self._address
+        if one.secure:
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(one.host, one.port, timeout=self._silence, context=context)
+        return http.client.HTTPConnection(one.host, one.port, timeout=self._silence)
+
+    def _require(self, answer: http.client.HTTPResponse, *statuses: int) -> None:
+        """Raise what an answer says where it is not one of these."""
+        if answer.status in statuses:
+            return
+        try:
+            said = read_json(self._whole(answer, ANSWER_MOST))
+            kind = _REFUSALS.get(said["error"])
+            detail = said["detail"]
+            where, why = str(detail["where"])[:500], str(detail["why"])[:2000]
+            facts = {
+                str(name): fact for name, fact in detail["facts"].items() if name not in ("where", "why")
+            }
+        except (NotJson, KeyError, TypeError, AttributeError):
+            kind, where, why, facts = None, "", "", {}
+        if kind is None:
+            finding = say("it answered with status {status}", status=answer.status)
+            unreachable = answer.status >= 500
+            raise (VaultUnreachable if unreachable else VaultAnswer)(where=self._shown, why=finding)
+        if kind is UnknownSnapshot or issubclass(kind, NotFound):
+            raise kind(where=printable(where), why=None, **facts)
+        raise kind(
+            where=printable(where), why=say("{finding}", finding=printable(why)) if why else None, **facts
+        )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What is said has to have the shape that a vault's answers have."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            finding = say("it has not the shape that it should have ({kind})", kind=type(error).__name__)
+            raise VaultAnswer(where=self._shown, why=finding) from error
+
+    def _unreachable(self, error: Exception) -> VaultUnreachable:
+        return VaultUnreachable(where=self._shown, why=say("{finding}", finding=_shown(error)))
+
+
+def _shown(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return printable(text or type(error).__name__)
+
+
+def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """The same bytes in fewer parts, so that a small one costs no packet of its own."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= CHUNK:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _dump(value: object) -> list[bytes]:
+    return [json.dumps(value, separators=(",", ":")).encode("ascii")]
+
+
+def _require_id(snapshot_id: str) -> None:
+    if not is_snapshot_id(snapshot_id):
+        raise UnknownSnapshot(where=printable(snapshot_id[:64]))
+
+
+def _upload_path(upload_id: str) -> str:
+    if not is_ulid(upload_id):
+        raise UploadGone(where=printable(upload_id[:64]))
+    return f"/uploads/{quote(upload_id, safe='')}"
+
+
+def _snapshot(said: Mapping[str, Any]) -> Snapshot:
+    snapshot_id = _text(said["backup_id"])
+    if not is_snapshot_id(snapshot_id):
+        raise ValueError(snapshot_id)
+    return Snapshot(
+        id=snapshot_id,
+        label=_text(said["user_label"]),
+        created_at=read_instant(_text(said["created"])),
+        size=_count(said["size_bytes"]),
+        sections=tuple(_text(one) for one in said["sections"]),
+        root=Digest(_text(said["root"])),
+        sha256=None if said["sha256"] is None else Digest(_text(said["sha256"])),
+        soundness=Soundness(said["soundness"]),
+        whole=bool(said["whole"]),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not (value.isprintable() or value == ""):
+        raise TypeError("a text was expected")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError("a number was expected")
+    return value
+
+
+def _ids(value: Any) -> frozenset[bytes]:
+    found = frozenset(bytes.fromhex(_text(one)) for one in value)
+    if any(len(one) != 32 for one in found):
+        raise ValueError("an id was expected")
+    return found
