@@ -380,16 +380,11 @@ class House:
         return self.agent(address) if via == "a2a" else ProcessDispatcher(tuple(argv))
 
     def agent_named(self, name: str) -> Dispatcher:
-        """The agent that the person has set under a name; a workspace may not name commands to run."""
+        """The agent that the person has set under a name; a workspace can name none."""
         from muniment.handoff.errors import AgentUnknown
         from muniment.handoff.settings import AGENTS
         from muniment.path import printable
-        from muniment.record.state import FOLDER
 
-        found = self.settings().find(AGENTS)
-        if found.origin.startswith(f"{self.root.path}/{FOLDER.posix}/"):
-            why = say("a workspace may not name commands to run")
-            raise BadSetting(name=AGENTS.name, where=found.origin, why=why)
         words = self.settings().get(AGENTS).get(name)
         if words is None:
             raise AgentUnknown(agent=printable(name), where=AGENTS.name)

@@ -113,7 +113,7 @@ def test_a_workspace_names_no_commands(workspace: Path, era: Era) -> None:
     async def scene(tell: Talk) -> None:
         handoff = (await tell.good("handoff_new", packet=packet(contract=False)))["handoff_id"]
         told = await tell.refused("handoff_dispatch", handoff=handoff, agent="reader", recipient="mei")
-        assert "a workspace may not name commands to run" in told
+        assert "BAD_SETTING" in told and "handoff.agents" in told
 
     converse(workspace, era, scene)
     assert not (workspace / "was-run").exists()

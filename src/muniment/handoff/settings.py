@@ -52,5 +52,6 @@ AGENTS: Setting[Mapping[str, Sequence[str]]] = Setting(
     {},
     commands,
     "Agents that tools may dispatch to, by name: a command line, or the address of an A2A agent.",
+    personal=True,
 )
 SETTINGS = (AREA, NONCES, COMMANDS, JOURNAL, BOARD, AGENTS)
