@@ -25,6 +25,7 @@ from muniment.backup.errors import (
     OtherRestore,
     RestoreStale,
     TargetNotEmpty,
+    UndoBroken,
 )
 from muniment.backup.excludes import DATA, WORKSPACE
 from muniment.backup.fetching import Advance as Fetched_
@@ -425,7 +426,7 @@ class Restores:
         """The restores that can be undone, newest first; one whose journal is broken is passed over."""
         found: list[UndoSet] = []
         for name in reversed(self.sets.all()):
-            with suppress(MunimentError):
+            with suppress(NotThere, UndoBroken):
                 one = self.sets.find(name)
                 found.append(UndoSet(one.restore, one.backup_id, one.begun, len(one.steps)))
         return found
