@@ -8,6 +8,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from muniment.backup.api import folder_named
 from muniment.backup.bundle_file import new_folder
 from muniment.backup.errors import ApiMissing, BundlePartial
 from muniment.backup.model import Request
@@ -35,10 +36,10 @@ def act(call: Call, given: argparse.Namespace) -> BundlePartial | None:
         if not os.path.isabs(path):
             PARSER.error(f"argument --extra-path: {path!r} is not absolute")
     further = tuple(given.extra_path)
-    api = os.path.abspath(given.api_dir)
-    request = Request(given.mode, tuple(given.extra_exclude), further, given.label, api)
     backups = call.house.backups
     try:
+        api = folder_named(given.api_dir)
+        request = Request(given.mode, tuple(given.extra_exclude), further, given.label, api)
         if given.dry_run:
             call.terminal.result(backups.plan(request).plan.to_json())
             return None
