@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 from tests.scripts.agent import RULES, Agent
 
-HALF: dict[str, Any] = {"ts": "2026-11-30T10:00:00Z", "backup_id": "bk_20261130_100000_half", "section": "restore",
-        "status": "begun", "restore": "01M8P570G0X2AHZAQP4MK26C10",
-        "sections": ["files/workspace", "files/data"]}  # fmt: skip
+HALF: dict[str, Any] = {
+    "ts": "2026-11-30T10:00:00Z",
+    "backup_id": "bk_20261130_100000_half",
+    "section": "restore",
+    "status": "begun",
+    "restore": "01M8P570G0X2AHZAQP4MK26C10",
+    "sections": ["files/workspace", "files/data"],
+}
 
 
 @pytest.fixture
