@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.a2a import A2aDispatcher
+    from muniment.handoff.dispatch import Dispatcher
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
@@ -324,14 +326,14 @@ class House:
         from muniment.vault.settings import VAULT_URL
 
         settings = self.settings()
-        address_set = settings.get(VAULT_URL)
-        if not is_remote(address_set):
+        url = settings.get(VAULT_URL)
+        if not is_remote(url):
             return None
         from muniment.clock import system_clock
         from muniment.vault.bearing import token_source
         from muniment.vault.remote import RemoteVault
 
-        address = Address.of(address_set)
+        address = Address.of(url)
         source = token_source(address, settings, self._environment, system_clock)
         return RemoteVault(address, source, note=self._note)
 
@@ -395,6 +397,37 @@ class House:
         )
         folder = Path(settings.get(known.NONCES) or user_data_dir("muniment"))
         return Handoffs(self.workspace, Nonces(folder, self.root), options)
+
+    def dispatcher(self, via: str, *, argv: Sequence[str] = (), address: str = "") -> Dispatcher:
+        """What hands work out; see `faces.house`."""
+        from muniment.handoff.process import ProcessDispatcher
+
+        return self.agent(address) if via == "a2a" else ProcessDispatcher(tuple(argv))
+
+    def agent_named(self, name: str) -> Dispatcher:
+        """The agent that the person has set under a name; a workspace can name none."""
+        from muniment.handoff.errors import AgentUnknown
+        from muniment.handoff.settings import AGENTS
+        from muniment.path import printable
+
+        words = self.settings().get(AGENTS).get(name)
+        if words is None:
+            raise AgentUnknown(agent=printable(name), where=AGENTS.name)
+        if words[0].startswith(("http://", "https://")):
+            return self.dispatcher("a2a", address=words[0])
+        return self.dispatcher("process", argv=words)
+
+    def agent(self, address: str) -> A2aDispatcher:
+        """An agent elsewhere; what speaks with it is installed on request."""
+        from muniment.faces.errors import ExtraMissing
+
+        try:
+            from muniment.handoff.a2a import A2aDispatcher
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "muniment":
+                raise
+            raise ExtraMissing(feature="--via a2a", extra="a2a", where=error.name or "") from error
+        return A2aDispatcher(address)
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

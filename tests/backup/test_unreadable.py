@@ -10,11 +10,14 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.backup.test_databases import CRASH, run
-from tests.backup.world import World
+from tests.backup.world import World, put
 
+from muniment.backup.model import Receipt
+from muniment.backup.taking import Taking
 from muniment.bundle.tree import Tree
 from muniment.disk.errors import NoPermission
 from muniment.disk.sqlite import DatabaseUnreadable
@@ -199,3 +202,30 @@ def test_a_database_that_can_not_be_copied_lies_as_it_is_with_its_newest_rows(
     receipt = world.snapshot()
     assert not receipt.partial
     assert ("workspace", "data/app.db-wal", "folded_into_database") in world.exclusions(receipt)
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_further_path_that_goes_after_the_plan_held(
+    world: World, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    further = world.place / "further"
+    inner = put(further / "inner", "x") if kind == "folder" else put(further, "x")
+    world.rules(paths=[str(further)])
+    honest = Taking.take
+
+    def late(self: Taking, *arguments: Any, **named: Any) -> Receipt:
+        inner.unlink()
+        if kind == "folder":
+            further.rmdir()
+        return honest(self, *arguments, **named)
+
+    monkeypatch.setattr(Taking, "take", late)
+    receipt = world.snapshot()
+    assert receipt.partial
+    assert [(fault.path, fault.kind) for fault in receipt.faults] == [("files/extra/further", "left_out")]
+    (warning,) = [
+        one
+        for one in world.reading(receipt).contents.facts["plan_summary"]["warnings"]
+        if one.startswith("files/extra/further: ")
+    ]
+    assert warning

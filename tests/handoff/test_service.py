@@ -119,7 +119,8 @@ def four_targets(place: Place, handoffs: Handoffs, *, without: str = "") -> str:
     (place.path / "team/BOARD.json").write_text(json.dumps({"parser": patch[0]["value"]}))
     applied: dict[str, Any] = {"writer": "lead", "path": "team/BOARD.json", "version": 1}
     folder = handoffs.papers.folder(handoff)
-    folder.add("applied", {**applied, "proposal_sha256": board.proposal_digest(proposal)})
+    kept = folder.add("applied", {**applied, "proposal_sha256": board.proposal_digest(proposal)})
+    handoffs.papers.note("handoff.applied", handoff, kept)
     closures = [each for each in closures if each["target"] != without]
     worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION, closures=closures))
     return handoff

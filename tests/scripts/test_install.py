@@ -1,4 +1,4 @@
-"""`muniment install starchild`: what it puts where, what it keeps, and what it takes away (spec 4, surface)."""
+"""`muniment install starchild`: what it puts where, what it keeps, what it takes away (spec 4, surface)."""
 
 from __future__ import annotations
 
@@ -103,16 +103,18 @@ def test_another_host_and_no_workspace(star: Agent) -> None:
     assert star.muniment("install", "starchild").returncode == 3
 
 
-def test_a_script_finds_the_program_from_another_python(star: Agent) -> None:
+def test_a_script_finds_the_program_from_another_python(star: Agent, tmp_path: Path) -> None:
     """As when the program lies in an environment of its own and the host calls its own python3."""
     states(star)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "other"], check=True)
+    other = str(tmp_path / "other" / "bin" / "python3")
     script = "skills/backup/scripts/ensure_rules.py"
-    done = star._run([sys.executable, "-I", "-S", script])
+    done = star._run([other, "-I", script])
     assert (done.returncode, done.stdout[:7]) == (0, "CREATED"), done.stderr
     lost = star.workspace / "skills/backup/scripts/list.py"
     lost.chmod(0o644)
     lost.write_text(lost.read_text().replace(repr(sys.executable), "'/nowhere/python'"))
-    done = star._run([sys.executable, "-I", "-S", str(lost)])
+    done = star._run([other, "-I", str(lost)])
     assert done.returncode == 1 and done.stderr.startswith("ERROR: "), done.stderr
 
 

@@ -20,6 +20,11 @@ ARCHIVE_TOOLS = {"archive", "archive_list", "archive_verify", "archive_status"}
 HANDOFF_TOOLS = {
     *("handoff_new", "handoff_lint", "handoff_send", "handoff_take", "handoff_record"),
     *("handoff_return", "handoff_check", "handoff_show", "handoff_list", "handoff_export"),
+    *("handoff_dispatch", "handoff_look", "handoff_collect", "handoff_message"),
+}
+TEAM_TOOLS = {
+    *("journal_append", "journal_tail", "journal_verify", "board_show", "board_propose", "board_apply"),
+    *("inbox_send", "inbox_read", "inbox_ack"),
 }
 JOB_TOOLS = {
     *("job_init", "job_docs", "job_plan", "job_confirm", "job_revise", "job_submit", "job_poll"),
@@ -45,6 +50,9 @@ READ_ONLY = {
     "handoff_take",
     "handoff_show",
     "handoff_list",
+    "journal_tail",
+    "journal_verify",
+    "board_show",
     "job_show",
     "job_list",
     "job_verify",
@@ -97,7 +105,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
+    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *TEAM_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True

@@ -47,9 +47,9 @@ class TableClient:
         sent = {"Authorization": f"Bearer {self.token}"} if self.token is not None else {}
         try:
             connection.request(method, path, body=body, headers={**sent, **(headers or {})})
-            found = connection.getresponse()
-            named = {name.lower(): value for name, value in found.getheaders()}
-            return Answer(found.status, named, found.read())
+            with connection.getresponse() as found:
+                named = {name.lower(): value for name, value in found.getheaders()}
+                return Answer(found.status, named, found.read())
         finally:
             connection.close()
 

@@ -29,7 +29,11 @@ def test_every_call_of_the_page_is_described() -> None:
     page = (ROOT / "docs" / "operations.md").read_text("utf-8")
     for method, path, _ in CALLS:
         shown = re.sub(r"{(?:backup|upload)_id}", "ID", path).replace("{extent_id:extent}", "EXTENT")
-        shown = shown.replace("{path:path}", "PATH").replace("/backups/ID/index", "/index")
+        shown = (
+            shown.replace("{path:path}", "PATH")
+            .replace("/backups/ID/index", "/index")
+            .replace("/backups/ID/facts", "/facts")
+        )
         last = (
             shown
             if shown.count("/") < 3 or shown.startswith("/uploads")

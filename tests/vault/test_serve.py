@@ -212,3 +212,47 @@ def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "keys.json").symlink_to("real.json")
     with pytest.raises(OutsideRoot):
         read_keys(tmp_path / "keys.json")
+
+
+# Without the extra
+
+WITHOUT = (
+    "import sys; sys.modules.update(dict.fromkeys("
+    "('starlette', 'uvicorn', 'anyio', 'joserfc', 'prometheus_client', 'h11'), None));"
+    "sys.argv[0] = 'muniment'; from muniment.app import main; sys.exit(main())"
+)
+"""The program where the libraries of the extra `serve` are not installed."""
+
+
+@pytest.mark.parametrize("words", [("serve",), ("vault", "token", "--user", "a")])
+def test_the_line_that_installs_the_extra_is_printed(server: Process, words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *words],
+        env=server.environment,
+        cwd=server.home,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == ExitCode.USAGE and done.stdout == ""
+    assert "pip install 'muniment[serve]'" in done.stderr
+
+
+def test_a_client_needs_none_of_the_extra(server: Process) -> None:
+    server.begin()
+    url = f"http://127.0.0.1:{server.port}"
+
+    def call(**more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", WITHOUT, "backup", "list", "--json"],
+            env={**server.environment, "MUNIMENT_VAULT": url, **more},
+            cwd=server.home,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    assert call(CONTAINER_JWT=server.token("a")).returncode == 0
+    without = call()
+    assert without.returncode == ExitCode.NOT_AUTHORISED
+    assert json.loads(without.stdout)["error"] == "TOKEN_REFUSED"

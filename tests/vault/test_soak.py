@@ -9,7 +9,7 @@ from tests.vault.servers import Served
 from tests.vault.soak import soak
 
 from muniment.vault.examine import examine
-from muniment.vault.serve_settings import SERVED
+from muniment.vault.tenants import SERVED
 
 
 def all_sound(served: Served) -> None:
@@ -33,7 +33,7 @@ def test_twenty_tenants_for_ten_minutes(quick_path: Path) -> None:
     """So many acts take about ten minutes on two cores."""
     served = Served(quick_path / "served", SERVED)
     try:
-        assert soak(served, tenants=20, rounds=30, acts=20, seed=20261130) == 20 * 30 * 20
+        assert soak(served, tenants=20, rounds=140, acts=40, seed=20261130) == 20 * 140 * 40
         all_sound(served)
     finally:
         served.close()

@@ -19,7 +19,7 @@ from tests.vault.table_client import Answer, TableClient
 
 from muniment.bundle.vault import Limits
 from muniment.vault.examine import examine
-from muniment.vault.serve_settings import SERVED
+from muniment.vault.tenants import SERVED
 from muniment.vault.tokens import tenant_of
 
 ID = re.compile(r"bk_\d{8}_\d{6}_[a-z0-9]{4}", re.ASCII)

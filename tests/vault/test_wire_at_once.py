@@ -25,7 +25,7 @@ from muniment.faces.web.guarded import Guarded
 from muniment.vault.collect import collect
 from muniment.vault.errors import UploadGone
 from muniment.vault.examine import examine
-from muniment.vault.serve_settings import SERVED
+from muniment.vault.tenants import SERVED
 from muniment.vault.whole import Told, Wholes
 
 
@@ -231,6 +231,25 @@ def test_a_peer_that_may_not_call(quick_path: Path) -> None:
             ("fdaa::1, 198.51.100.7", 403),
         ):
             assert one.call("GET", "/backups", headers={"X-Forwarded-For": forwarded}).status == status
+    finally:
+        served.close()
+
+
+def test_what_a_header_says_of_an_address_counts_from_trusted_proxies_alone(quick_path: Path) -> None:
+    from muniment.faces.web.reception import Rules
+    from muniment.vault.access import network
+
+    served = Served(quick_path / "served", SERVED, rules=Rules(peers=[network("fdaa::/16")]))
+    try:
+        one = TableClient(served.port, served.token())
+        for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+            assert one.call("GET", "/backups", headers={name: "fdaa::1"}).status == 403
+    finally:
+        served.close()
+    served = Served(quick_path / "other", SERVED, rules=Rules(peers=[network("127.0.0.1")]))
+    try:
+        one = TableClient(served.port, served.token())
+        assert one.call("GET", "/backups", headers={"X-Forwarded-For": "198.51.100.7"}).status == 200
     finally:
         served.close()
 

@@ -13,7 +13,7 @@ from typing import Any
 from muniment.backup.errors import ApiMissing, ApiRefused
 from muniment.backup.model import API_FILES, MISSING, OK, ApiFile
 from muniment.canonical import NotJson, canonical, read_json
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import NotThere, WrongKind
 from muniment.disk.root import Root
 from muniment.message import say
 from muniment.path import RelPath, printable
@@ -46,12 +46,14 @@ def read_api(folder: Path | None, *, required: bool) -> dict[str, bytes]:
         if required:
             raise ApiMissing(where="--api-dir", why=say("none was named"))
         return {}
-    if not folder.is_dir():
+    try:
+        root = Root.open(folder)
+    except (NotThere, WrongKind) as error:
         raise ApiMissing(
             where=printable(str(folder)), why=say("it does not exist; shell variables do not outlive a call")
-        )
+        ) from error
     found: dict[str, bytes] = {}
-    with Root.open(folder) as root:
+    with root:
         for name in API_FILES:
             try:
                 data = root.read(RelPath((name,)), _LIMIT)

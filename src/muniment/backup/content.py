@@ -105,7 +105,12 @@ class Content:
 
     def _further(self, one: ExtraPath) -> Iterator[Entry]:
         path = Path(one.src)
-        if path.is_dir() and not path.is_symlink():
+        try:
+            is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        except OSError as error:
+            self.faults.append(Fault(one.bundle, "left_out", _why(error)))
+            return
+        if is_folder:
             yield from self._folder(Section(EXTRA, path, one.bundle))
             return
         # A lone file or link: its folder is opened, and nothing else in it is looked at.
@@ -115,10 +120,13 @@ class Content:
         """A folder; with `only`, of it the one thing of that name, which stands at `as_path`."""
         try:
             root = self._held.enter_context(Root.open(section.path))
-        except NotThere as error:
+        except MunimentError as error:
             if section.name == EXTRA:  # it was there when it was planned
                 self.faults.append(Fault(section.bundle, "left_out", _why(error)))
-            return
+                return
+            if isinstance(error, NotThere):
+                return
+            raise
         tree = Tree(root.fd)
         self._held.callback(tree.close)
         key = str(len(self._trees))

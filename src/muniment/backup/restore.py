@@ -47,6 +47,7 @@ from muniment.digest import sha256
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.tree import remove_tree
+from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
 from muniment.hosts.places import Places
 from muniment.ids import new_ulid
@@ -237,6 +238,7 @@ class Restores:
         return self.workspace.consents.spend(ACT, order.shown, allowed)
 
     def _begin(self, order: Order, fetched: Fetched, confirmation: Confirmation) -> RestoreSet:
+        self.prune()
         now = self.workspace.clock()
         plan = order.plan
         places = {WORKSPACE: self.workspace.root.path}
@@ -273,9 +275,7 @@ class Restores:
     def _go(
         self, one: RestoreSet, fetched: Fetched, *, again: bool = False, progress: Advance = nothing
     ) -> Applied:
-        half = self.half()
-        if half is None:
-            raise NoRestore(where=one.restore)
+        half = self._half_of(one.backup_id)
         wrote = 0
         troubles: list[Trouble] = []
         numbered = [Numbered(number, step) for number, step in enumerate(one.steps)]
@@ -287,7 +287,7 @@ class Restores:
                     continue
                 if root is None:  # there is nothing to do in it, else it would have been made
                     log.note_done(half, name, self.workspace.clock())
-                    half = self.half() or half
+                    half = self._half_of(one.backup_id)
                     continue
                 applying = Applying(root, self.workspace.root, self.sets.place(one.restore), one, fetched)
                 with contextlib.closing(applying):
@@ -296,7 +296,7 @@ class Restores:
                 troubles += bad
                 if not bad:
                     log.note_done(half, name, self.workspace.clock())
-                    half = self.half() or half
+                    half = self._half_of(one.backup_id)
         if troubles:
             return Applied(
                 one.restore, one.backup_id, wrote, one.skipped, tuple(troubles), self._open(half), None, None
@@ -486,8 +486,12 @@ class Restores:
             return Undone(restore, put_back, removed, tuple(kept), event.event_id)
 
     def prune(self) -> None:
-        """Remove undo sets that are neither among the newest nor young."""
+        """Remove undo sets that are neither among the newest nor young, and those in which nothing was
+        finished, not even the journal, so that nothing was changed yet."""
         now = self.workspace.clock()
+        for name in self.sets.all():
+            if all(map(is_scratch, self.workspace.root.names(self.sets.place(name)))):
+                remove_tree(self.workspace.root, self.sets.place(name))
         for name in self.sets.all()[:-SETS_KEPT]:
             with suppress(MunimentError, ValueError):
                 if read_instant(self.sets.find(name).begun) < now - KEPT_FOR:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from muniment.backup.errors import RestoreLogBroken, RestoreLogDoubled
 from muniment.canonical import NotJson, read_json
+from muniment.disk.errors import system_reason
 from muniment.errors import RestoreHalfDone
 from muniment.message import say
 from muniment.path import printable
@@ -45,11 +46,22 @@ def look(place: Path, former: Sequence[Path] = ()) -> HalfRestore | None:
     """
     found: list[Path] = []
     for path in (place, *former):
-        if os.path.lexists(path) and not any(_same(path, other) for other in found):
+        if _is_there(path) and not any(_same(path, other) for other in found):
             found.append(path)
     if len(found) > 1:
         raise RestoreLogDoubled(where=" | ".join(printable(str(path)) for path in found))
     return read_log(found[0]) if found else None
+
+
+def _is_there(path: Path) -> bool:
+    """A log that can not be asked for is no log that is not there."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise RestoreLogBroken(where=printable(str(path)), why=system_reason(error)) from error
+    return True
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,11 +187,12 @@ def _survey_section(seen: Surveyed, walk: Walk, place: str, places: Places) -> N
 
 def measure(path: Path) -> tuple[Kind, int, int]:
     """How much lies at a path that is left out: shown, never read."""
-    if path.is_symlink() or not path.is_dir():
-        try:
-            return Kind.FILE, path.lstat().st_size, 1
-        except OSError:
-            return Kind.FILE, 0, 0
+    try:
+        fact = path.lstat()
+    except OSError:
+        return Kind.FILE, 0, 0
+    if not stat.S_ISDIR(fact.st_mode):
+        return Kind.FILE, fact.st_size, 1
     size = files = 0
     for folder, _, names in os.walk(path):
         for name in names:

@@ -10,6 +10,7 @@ import os
 import signal
 import stat
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -254,6 +255,29 @@ def boot_id() -> str:
         return ""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
         return stream.read().strip()
+
+
+def process_start(pid: int) -> str:
+    """When a running process began, in the system's own words; empty when none of that number runs.
+
+    Together with `boot_id` it tells a process from a later one that got the same number.  One that
+    has ended and is only not yet waited for does not run.
+    """
+    if pid <= 0:
+        return ""
+    if not LINUX:
+        asked = subprocess.run(
+            ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        state, _, began = asked.stdout.strip().partition(" ")
+        return "" if state.startswith("Z") else began.strip()
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            # The name before it may hold anything, brackets and blanks too.
+            fields = stream.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode("ascii")
 
 
 LOCAL_FILE_SYSTEMS = frozenset(

@@ -28,6 +28,8 @@ COMPANIONS = ("-wal", "-shm", "-journal")
 """What may lie beside a database and belongs to it."""
 
 _TRIES = 3
+_BUSY_S = 20.0
+"""So long a writer that has locked everybody out is waited for; then its files are copied as they lie."""
 
 
 class DatabaseUnreadable(NotVerified):
@@ -79,7 +81,7 @@ def copy_database(root: Root, rel: RelPath, target: Path) -> DatabaseCopy:
 
 
 def _copy_online(address: str, target: Path) -> None:
-    with closing(sqlite3.connect(address, uri=True, timeout=60)) as source:
+    with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_S)) as source:
         source.execute("PRAGMA query_only = ON")
         with closing(sqlite3.connect(target)) as copy:
             source.backup(copy, pages=-1)

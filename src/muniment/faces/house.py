@@ -6,7 +6,7 @@ house.  It grows by one member a room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from muniment.message import Message
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
+    from muniment.handoff.dispatch import Dispatcher
+    from muniment.handoff.sending import Agent
     from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.installation import Installation
@@ -114,6 +116,15 @@ class House(Protocol):
 
     def handoffs(self) -> Handoffs:
         """The room of delegated work."""
+
+    def dispatcher(self, via: str, *, argv: Sequence[str] = (), address: str = "") -> Dispatcher:
+        """What hands work out: `process` runs `argv` here, `a2a` asks the agent at `address`."""
+
+    def agent(self, address: str) -> Agent:
+        """An agent elsewhere, to ask how a task of it stands; `ExtraMissing` without the extra."""
+
+    def agent_named(self, name: str) -> Dispatcher:
+        """The agent that the person has set under a name; `AgentUnknown` when there is none."""
 
     def overview(self) -> Overview:
         """What `muniment status` shows."""

@@ -1,9 +1,13 @@
-"""Handoff room: what a board proposal adds, and whether it stands in the board.  Pure (spec 3)."""
+"""Handoff room: what a board proposal adds, and whether it stands in the board.  Pure (spec 3).
+
+How a proposal changes a board is in `patch`; the acts are in `central_board`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from muniment.canonical import NotJson, canonical_digest, read_json
@@ -76,14 +80,57 @@ def _operation_stands(board: Any, operation: Mapping[str, Any]) -> bool:
     return equal(value, operation["value"])
 
 
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A Markdown heading: its level, its words, and where its line begins and ends."""
+
+    level: int
+    words: str
+    start: int
+    end: int
+
+
+def headings(text: bytes) -> Iterator[Heading]:
+    """The headings of a Markdown text; what stands inside of fences is none.
+
+    >>> [each.words for each in headings(b"# A\\n```\\n# no\\n```\\n## B ##\\n")]
+    ['A', 'B']
+    """
+    fence, at = b"", 0
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip(b" \t\r\n`~"):
+                fence = b""
+        elif mark:
+            fence = mark[1]
+        elif found := _HEADING.match(line):
+            words = found[2].decode("utf-8", "replace").strip()
+            yield Heading(len(found[1]), words, at, at + len(line.rstrip(b"\r\n")))
+        at += len(line)
+
+
+_FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?\n?\Z")
+
+
+def bare(heading: str) -> str:
+    """The words of a heading without its signs."""
+    return heading.lstrip("#").strip()
+
+
+def bounds(board: bytes, heading: str) -> tuple[int, int, int] | None:
+    """Where the section under the first heading of these words begins and ends, and its level."""
+    wanted, found = bare(heading), None
+    for each in headings(board):
+        if found is not None and each.level <= found.level:
+            return found.end, each.start, found.level
+        if found is None and each.words == wanted:
+            found = each
+    return (found.end, len(board), found.level) if found is not None else None
+
+
 def section(board: bytes, heading: str) -> bytes | None:
     """The bytes under one Markdown heading, up to the next heading of its level or a higher one."""
-    wanted = heading.lstrip("#").strip()
-    level, start = 0, -1
-    for match in re.finditer(rb"(?m)^(#{1,6})[ \t]+(.*?)[ \t]*\r?$", board):
-        depth = len(match[1])
-        if start >= 0 and depth <= level:
-            return board[start : match.start()]
-        if start < 0 and match[2].decode("utf-8", "replace").strip() == wanted:
-            level, start = depth, match.end()
-    return board[start:] if start >= 0 else None
+    found = bounds(board, heading)
+    return board[found[0] : found[1]] if found is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable, UsageError
 
 
 class HandoffShape(Blocked):
@@ -199,3 +199,85 @@ class RootNotGiven(Blocked):
     code = "ROOT_NOT_GIVEN"
     what = "A contract needs a root that was named or found, not just the current folder."
     guidance = "Name the workspace with --workspace, or run `muniment init` in it first."
+
+
+class BoardConflict(Conflict):
+    """The part of the board that a proposal touches is another one by now."""
+
+    code = "BOARD_CONFLICT"
+    retryable: ClassVar[bool] = False
+    what = "The part of the board that the proposal touches has changed since."
+    guidance = "Look at it with `muniment board show`, and propose anew on top of what stands there now."
+
+
+class ProposalRefused(Blocked):
+    """A proposal that can not be applied to this board."""
+
+    code = "PROPOSAL_REFUSED"
+    what = "The proposal can not be applied to this board."
+    guidance = "Nothing was changed. Correct what is named and propose it again."
+
+
+class NotTheWriter(Blocked):
+    """Somebody other than the board's one writer wants to apply a proposal."""
+
+    code = "NOT_THE_WRITER"
+    what = "{writer} may not write this board."
+    guidance = "Leave it to the writer that the contract names; everybody else proposes."
+
+
+class NoProposal(NotFound):
+    """A handoff without a proposal for the board."""
+
+    code = "NO_PROPOSAL"
+    what = "{handoff} proposes nothing for the board."
+    guidance = "Its worker makes one with `muniment board propose`."
+
+
+class MessageUnknown(NotFound):
+    """No message of this id."""
+
+    code = "MESSAGE_UNKNOWN"
+    what = "There is no message {message} for {recipient}."
+    guidance = "`muniment inbox read` shows what is there."
+
+
+class NoCallRecord(Blocked):
+    """The worker can not be said to have been asked again, because nothing shows it."""
+
+    code = "NO_CALL_RECORD"
+    what = "{handoff} can not be asked again in this way."
+    guidance = "Say nothing of having asked again. Use the adapter's own channel, or leave word in the inbox."
+
+
+class AgentSilent(Unreachable):
+    """An agent elsewhere gave no answer that could be understood."""
+
+    code = "AGENT_SILENT"
+    retryable: ClassVar[bool] = True
+    what = "The agent at {agent} gave no answer that can be believed."
+    guidance = "Whether it got the work is not known. `muniment handoff look` asks it before anything else."
+
+
+class AgentRefused(Blocked):
+    """An agent elsewhere said no, or something that it may not say."""
+
+    code = "AGENT_REFUSED"
+    what = "{agent} refused, or answered what can not stand."
+    guidance = "Nothing of it was taken in. Look at the task on the agent's side."
+
+
+class BadAddress(UsageError):
+    """An agent's address that is none."""
+
+    code = "BAD_ADDRESS"
+    what = "This is no address of an agent."
+    guidance = "An address begins with http:// or https:// and names a host."
+
+
+class AgentUnknown(NotFound):
+    """No agent of this name is set."""
+
+    code = "AGENT_UNKNOWN"
+    what = "No agent is set under the name {agent}."
+    guidance = "The person names agents in the setting handoff.agents; a packet can not."

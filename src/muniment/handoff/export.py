@@ -9,6 +9,7 @@ taken from the trace and named as such.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from muniment.disk.root import Root
 from muniment.disk.tree import measure, remove_tree
 from muniment.disk.write import write_verified
 from muniment.errors import MunimentError
+from muniment.handoff.codes import Code
 from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import ExportDamaged, ExportExists
 from muniment.handoff.facts import Applied, Baseline, Facts, Intent, Recorded
@@ -75,9 +77,7 @@ class Verified:
     not_repeated: tuple[str, ...]
 
 
-def export(
-    handoffs: Handoffs, handoff_id: str, destination: Path, *, worker: tuple[bool, int | None] = (False, None)
-) -> Exported:
+def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
     """Check once more, then write the folder; it must not exist, and goes again when anything fails.
 
     What was written is judged by `verify_folder` before anything is said.  Afterwards the handoff is
@@ -88,7 +88,7 @@ def export(
         rel = RelPath((destination.name,))
         if beside.exists(rel):
             raise ExportExists(where=str(destination))
-        handoffs.check(handoff_id, worker=worker)
+        handoffs.check(handoff_id)
         beside.make_folders(rel, 0o700)
         try:
             with beside.below(rel) as into:
@@ -195,9 +195,19 @@ def verify_folder(path: Path) -> Verified:
         if trace_name is None:
             raise ExportDamaged(where="manifest.json", why=say("it names no trace"))
         then = read_trace(_read(root, trace_name), trace_name)
-        now = judge(replace(facts, at=then["at"], worker_alive=then["worker_alive"]))
+        worker = {"worker_alive": then["worker_alive"], "worker_exit": _worker_exit(then)}
+        now = judge(replace(facts, at=then["at"], **worker))
     _compare(then, now, manifest["not_repeated"])
     return Verified(handoff_id, then, now, tuple(manifest["not_repeated"]))
+
+
+def _worker_exit(then: Mapping[str, Any]) -> int | None:
+    """With what the worker ended badly, by the verdict then: a process can not be looked at again."""
+    for finding in then["findings"]:
+        if finding["code"] == Code.WORKER_FAILED.value:
+            found = re.search(r"-?[0-9]+\Z", finding["reason"])
+            return int(found[0]) if found else 1
+    return None
 
 
 def _compare(then: Mapping[str, Any], now: Trace, not_repeated: list[str]) -> None:
@@ -253,15 +263,8 @@ def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
         return_sha256=sha256(_read(root, name)).hex if name is not None else None,
         root=contract.root if contract is not None else None,
         baselines=baselines,
-        recorded=tuple(
-            Recorded(Target(each["target"]), each["offset"], each["length"], each["sha256"])
-            for each in (
-                _document(root, each, RECORDED) for each in documents if each.startswith("recorded/")
-            )
-        ),
-        applied=tuple(
-            Applied(**_document(root, each, APPLIED)) for each in documents if each.startswith("applied/")
-        ),
+        recorded=tuple(Recorded.from_json(each) for each in _series(root, documents, "recorded", RECORDED)),
+        applied=tuple(Applied(**each) for each in _series(root, documents, "applied", APPLIED)),
     )
     if not root.exists(_FILES):
         return facts

@@ -90,12 +90,19 @@ class RepositoryRead:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An entry that Muniment itself appended for the worker."""
+    """An entry that was appended for the worker: by Muniment on its word, or by the parent."""
 
     target: Target
     offset: int
     length: int
     sha256: str
+    by: str = "muniment"
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Recorded:
+        """Read a record whose shape was checked."""
+        by = value.get("by", "muniment")
+        return cls(Target(value["target"]), value["offset"], value["length"], value["sha256"], by)
 
 
 @dataclass(frozen=True, slots=True)

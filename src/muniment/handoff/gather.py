@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from muniment.clock import instant
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
+from muniment.handoff.dispatch import WorkerState
 from muniment.handoff.facts import Applied, Baseline, Facts, Recorded
 from muniment.handoff.model import Target
 from muniment.handoff.nonces import Nonces
@@ -49,12 +50,9 @@ def gather(
     nonces: Nonces,
     options: Options,
     folder: Folder,
-    worker: tuple[bool, int | None] = (False, None),
+    worker: WorkerState,
 ) -> Facts:
-    """The world as it is now, for one handoff; every byte is read anew from the root's own path.
-
-    `worker` says whether the worker still runs, and its exit code when that is known.
-    """
+    """The world as it is now, for one handoff; every byte is read anew from the root's own path."""
     packet, answer = papers.packet(folder), folder.last("returns")
     intent = papers.intent(folder)
     via = papers.intent_document(folder)["via"] if intent is not None else ""
@@ -62,7 +60,8 @@ def gather(
     if contract is not None:
         contract = contract.with_nonces(nonces.of(folder.handoff_id))
     baselines = papers.baselines(folder)
-    stored = (folder.read("packet.json"), folder.last("outcomes"), folder.last("baselines"), answer)
+    stored = [folder.read("packet.json"), folder.last("outcomes"), folder.last("baselines"), answer]
+    stored += [folder.read(name) for series in ("recorded", "applied") for name in folder.names(series)]
     facts = Facts(
         at=instant(papers.workspace.clock()),
         packet=packet,
@@ -74,13 +73,10 @@ def gather(
         answer=Return.read(answer.data, answer.name) if answer is not None else None,
         return_sha256=answer.sha256 if answer is not None else None,
         baselines=baselines,
-        recorded=tuple(
-            Recorded(Target(each["target"]), each["offset"], each["length"], each["sha256"])
-            for each in folder.all("recorded")
-        ),
+        recorded=tuple(Recorded.from_json(each) for each in folder.all("recorded")),
         applied=tuple(Applied(**each) for each in folder.all("applied")),
-        worker_alive=worker[0],
-        worker_exit=worker[1],
+        worker_alive=worker.alive,
+        worker_exit=worker.exit_code,
     )
     return _world(papers, options, facts, baselines)
 

@@ -6,9 +6,11 @@ Accepted is delivery, never completion.  The host's own ids stand in the receipt
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from muniment.canonical import NotJson, canonical, read_json
+from muniment.handoff.dispatch import Acknowledged, LookedUp, Order
 from muniment.handoff.errors import HostAnswer
 from muniment.message import Message, say
 
@@ -44,6 +46,43 @@ def provider_receipt(host: str, answer: bytes) -> dict[str, Any]:
     if why is not None:
         raise HostAnswer(host=host, why=why)
     return dict(value)
+
+
+def ids_of(provider: Mapping[str, Any]) -> list[str]:
+    """The ids by which a host's answer names its agent.
+
+    >>> ids_of({"agentId": "a1", "status": "accepted"})
+    ['a1']
+    """
+    names = {name for groups in _ID_NAMES.values() for group in groups for name in group} - {"runId"}
+    return [str(provider[name]) for name in sorted(names) if isinstance(provider.get(name), str)]
+
+
+@dataclass(frozen=True, slots=True)
+class HostDispatcher:
+    """A dispatch that a host made by its own means; its answer is read when this is made."""
+
+    host: str
+    answer: bytes
+    provider: Mapping[str, Any] = field(init=False)
+    creates_tasks: bool = False
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", provider_receipt(self.host, self.answer))
+
+    @property
+    def name(self) -> str:
+        """`host:` and the host's name."""
+        return f"host:{self.host}"
+
+    def launch(self, order: Order) -> Acknowledged:
+        """The acknowledgement that was given already."""
+        return Acknowledged(self.provider)
+
+    def look_up(self, order: Order) -> LookedUp:
+        """Nobody but the host knows: a person has to look."""
+        return LookedUp()
 
 
 def _fault(host: str, value: Any) -> Message | None:

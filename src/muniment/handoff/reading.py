@@ -20,6 +20,7 @@ from muniment.handoff.facts import Baseline, FileRead, TargetRead
 from muniment.handoff.model import Contract, Required, Target
 from muniment.message import say
 from muniment.path import BadPath, RelPath
+from muniment.record.event import LINE_LIMIT
 
 ADDED_MAX = 16 << 20
 """Bytes that one piece of work may add to a target; more is not read into memory."""
@@ -31,18 +32,30 @@ Commands = Callable[[str, bytes], int | None]
 
 def read_baselines(root: Root, contract: Contract) -> dict[Target, Baseline]:
     """Every owed target as it is now."""
-    return {target: _baseline(root, entry) for target, entry in contract.required.items()}
+    return {target: _baseline(root, target, entry) for target, entry in contract.required.items()}
 
 
-def _baseline(root: Root, entry: Required) -> Baseline:
+def _baseline(root: Root, target: Target, entry: Required) -> Baseline:
     try:
         state, size = hashlib.sha256(), 0
-        for chunk in _stream(root, RelPath.parse(entry.path)):
+        stream = _stream(root, RelPath.parse(entry.path))
+        for chunk in _whole_lines(stream) if target is Target.TEAM_JOURNAL else stream:
             state.update(chunk)
             size += len(chunk)
     except NotThere:
         return Baseline(False)
     return Baseline(True, size, state.hexdigest())
+
+
+def _whole_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The bytes up to the last newline: what a killed writer left after it, the next one sets aside."""
+    rest = b""
+    for chunk in chunks:
+        whole, end, rest = (rest + chunk).rpartition(b"\n")
+        yield whole + end
+        if len(rest) > 2 * LINE_LIMIT:  # no line of a journal, so nobody will set it aside
+            yield rest
+            rest = b""
 
 
 def read_targets(

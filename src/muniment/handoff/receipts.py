@@ -11,7 +11,7 @@ from muniment.handoff import shapes
 from muniment.handoff.documents import parse
 from muniment.handoff.errors import UndeliveredClaims
 from muniment.handoff.model import Mode, Root, Target
-from muniment.message import say
+from muniment.message import Message, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,16 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """A dispatch that did not happen; `delivery_unknown` says that nobody knows."""
+    """A dispatch that did not happen; `delivery_unknown` says that nobody knows.
+
+    `why` is the adapter's finding for the person who just tried; it is no part of the record.
+    """
 
     recipient_id: str
     at: str
     requested_mode: Mode
     reason: str
+    why: Message | None = field(default=None, compare=False)
 
     @property
     def unknown(self) -> bool:

@@ -6,18 +6,22 @@ puts its digest into the ledger, and only then says so.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.clock import instant
 from muniment.disk import platform
-from muniment.handoff import delivery, errors, lint, shapes
+from muniment.handoff import delivery, errors, lint, sending, shapes
+from muniment.handoff.agents import remember
 from muniment.handoff.anchors import new_nonce, nonce_digest
+from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.codes import Code, Finding
+from muniment.handoff.dispatch import Dispatcher, WorkerState
 from muniment.handoff.documents import fit
 from muniment.handoff.gather import TASK_ADAPTERS, Options, gather
-from muniment.handoff.host import provider_receipt
+from muniment.handoff.host import HostDispatcher
 from muniment.handoff.model import (
     Contract,
     Draft,
@@ -32,10 +36,10 @@ from muniment.handoff.model import (
 from muniment.handoff.nonces import Nonces
 from muniment.handoff.papers import Papers, missing_targets
 from muniment.handoff.reading import read_baselines
-from muniment.handoff.receipts import Dispatch, Undelivered
+from muniment.handoff.receipts import Dispatch, Return, Undelivered
 from muniment.handoff.roots import root_facts
 from muniment.handoff.rules import anchors_of, judge
-from muniment.handoff.store import Folder, Kept
+from muniment.handoff.store import VIEW, Folder, Kept
 from muniment.handoff.trace import Trace, read_trace
 from muniment.ids import new_reference
 from muniment.message import Message, say
@@ -154,11 +158,20 @@ class Handoffs:
 
     # --- dispatch
 
-    def intend(self, handoff_id: str, recipient: str, via: str, *, looked_up: bool = False) -> Kept:
+    def intend(
+        self,
+        handoff_id: str,
+        recipient: str,
+        via: str,
+        *,
+        looked_up: bool = False,
+        key: str | None = None,
+        address: str = "",
+    ) -> Kept:
         """Write down, before any launch, that one is about to happen; and how the targets are now.
 
         `AlreadyDispatched` when it was, or when nobody knows.  `looked_up` says that somebody
-        looked and nothing runs.
+        looked and nothing runs.  By `key` and `address` the adapter finds the launch again.
         """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
@@ -176,17 +189,17 @@ class Handoffs:
                 found = read_baselines(self.workspace.root, packet.contract)
                 document: dict[str, Any] = {target.value: each.to_json() for target, each in found.items()}
                 self.papers.note("handoff.baseline", handoff_id, folder.add("baselines", document))
-            kept = folder.add(
-                "intents",
-                {
-                    "v": 1,
-                    "at": instant(self.workspace.clock()),
-                    "recipient_id": recipient,
-                    "via": via,
-                    "boot_id": platform.boot_id() or "unknown",
-                    "pid": 0,
-                },
-            )
+            intent: dict[str, Any] = {
+                "v": 1,
+                "at": instant(self.workspace.clock()),
+                "recipient_id": recipient,
+                "via": via,
+                "boot_id": platform.boot_id() or "unknown",
+                "pid": os.getpid(),
+            }
+            intent |= {"key": key} if key is not None else {}
+            intent |= {"address": address} if address else {}
+            kept = folder.add("intents", intent)
             self.papers.note("handoff.intended", handoff_id, kept, via=via)
             return kept
 
@@ -231,6 +244,7 @@ class Handoffs:
             for fault in delivery.mode_faults(packet, receipt, intent["via"] in TASK_ADAPTERS):
                 raise errors.DispatchRefused(where=fault.where, why=fault.why)
             self._hand_out(folder, packet, receipt)
+            remember(self.workspace.root, receipt)
             kept = folder.add("outcomes", receipt.to_json())
             self.papers.note("handoff.dispatched", handoff_id, kept, dispatch_id=receipt.dispatch_id)
             for entry in packet.contract.required.values() if packet.contract is not None else ():
@@ -253,48 +267,85 @@ class Handoffs:
         view: dict[str, Any] = {"dispatch_id": receipt.dispatch_id, "anchors": anchors}
         folder.write(f"views/{receipt.dispatch_id}.json", view)
 
-    def fail(self, handoff_id: str, reason: str) -> Undelivered:
-        """Record that the intended dispatch did not happen, or that nobody knows (`delivery_unknown`)."""
+    def fail(self, handoff_id: str, reason: str, *, why: Message | None = None) -> Undelivered:
+        """Record that the intended dispatch did not happen, or that nobody knows (`delivery_unknown`).
+
+        `why` is the adapter's own finding; it goes into the ledger beside the record.
+        """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
             self._open_intent(folder)
-            return self._fail(folder, reason)
+            return self._fail(folder, reason, why)
 
-    def _fail(self, folder: Folder, reason: str) -> Undelivered:
+    def _fail(self, folder: Folder, reason: str, why: Message | None = None) -> Undelivered:
         packet, intent = self.papers.packet(folder), self.papers.intent_document(folder)
-        record = Undelivered(intent["recipient_id"], instant(self.workspace.clock()), packet.mode, reason)
+        record = Undelivered(
+            intent["recipient_id"], instant(self.workspace.clock()), packet.mode, reason, why
+        )
         fit(say("undelivered record"), shapes.UNDELIVERED, record.to_json())
         kept = folder.add("outcomes", record.to_json())
-        self.papers.note("handoff.undelivered", folder.handoff_id, kept, reason=reason)
+        more = {"why": str(why)[:1_024]} if why is not None else {}
+        self.papers.note("handoff.undelivered", folder.handoff_id, kept, reason=reason, **more)
         return record
+
+    def send(
+        self, handoff_id: str, dispatcher: Dispatcher, recipient: str, *, looked_up: bool = False
+    ) -> Dispatch | Undelivered:
+        """Dispatch by an adapter: intent, launch, receipt, and only then the anchors."""
+        return sending.send(self, handoff_id, dispatcher, recipient, looked_up=looked_up)
 
     def deliver_by_host(
         self, handoff_id: str, host: str, recipient: str, answer: bytes, *, looked_up: bool = False
     ) -> Dispatch | Undelivered:
-        """Record a dispatch that the host made already.
+        """Record a dispatch that the host made already; its answer must prove it (`HostAnswer`)."""
+        return self.send(handoff_id, HostDispatcher(host, answer), recipient, looked_up=looked_up)
 
-        Its answer must prove the delivery (`HostAnswer`).  A host makes no independent tasks: the mode
-        is degraded where the packet allows it, else the work is undelivered.
+    # --- the board
+
+    def apply(self, handoff_id: str, writer: str) -> Applied:
+        """Apply the board proposal of a handoff, by the board's one writer.
+
+        `NotTheWriter` for anybody else, and for a process that runs within this handoff.
         """
-        packet = self.papers.packet(self.papers.folder(handoff_id))
-        provider = provider_receipt(host, answer)
-        self.intend(handoff_id, recipient, f"host:{host}", looked_up=looked_up)
-        if packet.mode is Mode.BOUNDED:
-            return self.deliver(handoff_id, provider)
-        if not delivery.degradation_allowed(packet):
-            return self.fail(handoff_id, "no_task_adapter")
-        reason = f"{host} creates no independent tasks"
-        return self.deliver(handoff_id, provider, effective=Mode.BOUNDED, degradation_reason=reason)
+        folder = self.papers.folder(handoff_id)
+        packet, outcome = self.papers.packet(folder), self.papers.outcome(folder)
+        entry = packet.contract.required.get(Target.CENTRAL_BOARD) if packet.contract is not None else None
+        proposal = self._proposal(folder)
+        if entry is None or not isinstance(outcome, Dispatch) or proposal is None:
+            raise errors.NoProposal(handoff=handoff_id, where=handoff_id)
+        if writer != entry.writer or writer == outcome.recipient_id:
+            raise errors.NotTheWriter(writer=writer, where=entry.path)
+        if self.options.context.handoff_id == handoff_id:
+            why = say("this process runs within the handoff that proposes it")
+            raise errors.NotTheWriter(writer=writer, where=entry.path, why=why)
+        view = folder.document(f"views/{outcome.dispatch_id}.json", VIEW)
+        board = CentralBoard(self.workspace, RelPath.parse(entry.path))
+        done = board.apply(proposal, anchor=view["anchors"][Target.CENTRAL_BOARD.value])
+        with folder.locked():
+            if done.proposal_sha256 not in [each["proposal_sha256"] for each in folder.all("applied")]:
+                document: dict[str, Any] = {"writer": writer, "path": entry.path, "version": done.version}
+                document["proposal_sha256"] = done.proposal_sha256
+                self.papers.note("handoff.applied", handoff_id, folder.add("applied", document))
+        return done
+
+    def _proposal(self, folder: Folder) -> Mapping[str, Any] | None:
+        """What the worker proposes: in its return, or before that in its adapter's receipt."""
+        found = folder.last("returns")
+        answer = Return.read(found.data, found.name) if found is not None else None
+        said = [each.proposal for each in answer.closures if each.proposal] if answer is not None else []
+        kept = [each["proposal"] for each in folder.all("closures") if "proposal" in each]
+        return (kept + said)[-1] if kept or said else None
 
     # --- the gate
 
-    def check(self, handoff_id: str, *, worker: tuple[bool, int | None] = (False, None)) -> Checked:
+    def check(self, handoff_id: str, *, worker: WorkerState | None = None) -> Checked:
         """Read everything back and judge it; the trace is kept and its digest recorded.
 
-        `worker` says whether the worker still runs, and its exit code when that is known.
+        Whether the worker still runs, and how it ended, is looked up unless `worker` says it.
         """
         folder = self.papers.folder(handoff_id)
         with folder.locked():
+            worker = worker or sending.worker_state(self.papers, folder)
             last = folder.last("traces")
             trace = judge(gather(self.papers, self.nonces, self.options, folder, worker))
             kept = folder.add("traces", trace.to_json())

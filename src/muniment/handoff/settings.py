@@ -41,4 +41,17 @@ COMMANDS: Setting[Mapping[str, Sequence[str]]] = Setting(
     "Commands that a contract may name to verify work, by name.",
     personal=True,
 )
-SETTINGS = (AREA, NONCES, COMMANDS)
+JOURNAL: Setting[str] = Setting(
+    "handoff.journal", "team/journal", text, "The folder of the team's journal, below the workspace."
+)
+BOARD: Setting[str] = Setting(
+    "handoff.board", "team/BOARD.md", text, "The central board, a Markdown or JSON file below the workspace."
+)
+AGENTS: Setting[Mapping[str, Sequence[str]]] = Setting(
+    "handoff.agents",
+    {},
+    commands,
+    "Agents that tools may dispatch to, by name: a command line, or the address of an A2A agent.",
+    personal=True,
+)
+SETTINGS = (AREA, NONCES, COMMANDS, JOURNAL, BOARD, AGENTS)

@@ -22,8 +22,8 @@ from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_all, write_verified
 from muniment.handoff.documents import kept, parse
 from muniment.handoff.errors import HandoffUnknown
-from muniment.handoff.shape import Flag, Shape, Text, Whole, Word, closed
-from muniment.handoff.shapes import BASELINE, DOCUMENT_MAX, TARGETS, ULID
+from muniment.handoff.shape import Anything, Flag, Shape, Text, Whole, Word, closed
+from muniment.handoff.shapes import BASELINE, CLOSURE, DOCUMENT_MAX, TARGETS, ULID, WRITTEN_BY
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.state import FOLDER
@@ -43,15 +43,61 @@ META = closed(
     recipient=_TEXT,
     contract=Flag(),
 )
-INTENT = closed(v=Whole(1, 1), at=_TEXT, recipient_id=_TEXT, via=_TEXT, boot_id=_TEXT, pid=Whole())
-RECORDED = closed(target=Word(TARGETS), offset=Whole(), length=Whole(1), sha256=Text(64), at=_TEXT)
+INTENT = closed(
+    "key address",
+    v=Whole(1, 1),
+    at=_TEXT,
+    recipient_id=_TEXT,
+    via=_TEXT,
+    boot_id=_TEXT,
+    pid=Whole(),
+    key=_TEXT,
+    address=_TEXT,
+)
+"""What is known before a launch; `key` and `address` are by what it can be looked up afterwards."""
+RECORDED = closed(
+    "by",
+    target=Word(TARGETS),
+    offset=Whole(),
+    length=Whole(1),
+    sha256=Text(64),
+    at=_TEXT,
+    by=Word(WRITTEN_BY),
+)
 APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
+BROUGHT = closed(
+    "artifact_id name sha256 path",
+    at=_TEXT,
+    state=_TEXT,
+    artifact_id=_TEXT,
+    name=_TEXT,
+    sha256=Text(64, pattern="[0-9a-f]{64}"),
+    path=_TEXT,
+)
+"""How work elsewhere stood, or one piece that was taken in from there."""
+CALL = closed(
+    "text_sha256",
+    v=Whole(1, 1),
+    at=_TEXT,
+    kind=Word(("message", "resume")),
+    dispatch_id=_TEXT,
+    provider=Anything(named=True),
+    text_sha256=Text(64, pattern="[0-9a-f]{64}"),
+)
+"""The record of one call to a worker that runs: without it nobody was asked again."""
 VIEW = closed(
     dispatch_id=Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id")),
     anchors=closed(" ".join(TARGETS), **{target: Text(30) for target in TARGETS}),
 )
 BASELINES: Shape = closed(" ".join(TARGETS), **dict.fromkeys(TARGETS, BASELINE))
-SERIES: Mapping[str, Shape] = {"intents": INTENT, "recorded": RECORDED, "applied": APPLIED}
+SERIES: Mapping[str, Shape] = {
+    "intents": INTENT,
+    "recorded": RECORDED,
+    "applied": APPLIED,
+    "closures": CLOSURE,
+    "brought": BROUGHT,
+    "calls": CALL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +137,22 @@ class Folder:
         self._root.make_folders(self._rel, 0o700)
         with locked(self._root, self._rel / "lock"):
             yield
+
+    @contextmanager
+    def launching(self) -> Iterator[None]:
+        """Hold this from before an intent until its outcome: whoever holds it is the only launcher.
+
+        Should it be free while an intent has no outcome, then the launcher is gone.  `Locked` when
+        another one is at it.
+        """
+        self._root.make_folders(self._rel, 0o700)
+        with locked(self._root, self._rel / "launch", wait=False):
+            yield
+
+    def below(self, name: str) -> Root:
+        """A folder of this handoff as a root of its own, made when it is missing."""
+        self._root.make_folders(self._rel / name, 0o700)
+        return self._root.below(self._rel / name)
 
     def write(self, name: str, document: Mapping[str, Json]) -> Kept:
         """Write a document that must not be there yet, and read it back."""

@@ -46,6 +46,7 @@ class HandoffSubject:
             "missing": list(summary.missing),
             "packet": self._handoffs.papers.packet(folder).to_json(),
             "outcome": outcome.to_json() if outcome is not None else None,
+            "calls": len(folder.names("calls")),
             "returns": len(folder.names("returns")),
             "return_sha256": answer.sha256 if answer is not None else None,
             "trace": self._handoffs.papers.trace(reference),

@@ -35,6 +35,10 @@ def judge_target(
     """
     read = facts.reads.get(target, TargetRead("missing"))
     if read.state != "file":
+        if target is Target.CENTRAL_BOARD and read.state == "missing" and _waits(facts, closure):
+            unapplied = _found(Code.BOARD_NOT_APPLIED, target, say("the proposal was not applied yet"))
+            reason = str(unapplied.why)
+            return Row(target, Status.PENDING, reason=reason, code=unapplied.code.value), unapplied
         return _unread(target, entry, read)
     seen = Read(entry.path, read.size, read.sha256, facts.at)
     row = Row(target, Status.VERIFIED, seen, durability=durability)
@@ -51,12 +55,17 @@ def judge_target(
         return row, why
     base = read.size - len(read.added)
     if target is Target.TEAM_JOURNAL:
-        return _journal(target, entry, closure, read, anchors[target], base, row)
+        return _journal(facts, entry, closure, read, anchors[target], base, row)
     return _own(facts, target, entry, closure, read, anchors[target], base, row)
 
 
 def _found(code: Code, target: Target, why: Message) -> Finding:
     return Finding(code, target.value, why)
+
+
+def _waits(facts: Facts, closure: Closure | None) -> bool:
+    """Whether a board that is not there yet has a proposal that nobody has applied."""
+    return closure is not None and closure.proposal is not None and not facts.applied
 
 
 def _unread(target: Target, entry: Required, read: TargetRead) -> tuple[Row, Finding]:
@@ -101,18 +110,24 @@ def _own(
     if digest != closure.sha256:
         return row, _found(Code.ENTRY_CHANGED, target, say("the entry has another SHA-256 than its receipt"))
     seen = Read(entry.path, read.size, digest, facts.at, offset, length)
-    by_us = any(
-        (each.target, each.offset, each.length, each.sha256) == (target, offset, length, digest)
-        for each in facts.recorded
-    )
+    written_by = _writer(facts, target, offset, length, digest, "recipient")
     row = Row(
         target,
         Status.VERIFIED,
         seen,
-        written_by="muniment" if by_us else "recipient",
+        written_by=written_by,
         durability=row.durability,
     )
     return row, _work_fault(target, entry, own, wanted, read)
+
+
+def _writer(facts: Facts, target: Target, offset: int, length: int, digest: str, else_: str) -> str:
+    """Who wrote an entry, by the record that was made of writing it."""
+    wanted = (target, offset, length, digest)
+    found = [
+        each for each in facts.recorded if (each.target, each.offset, each.length, each.sha256) == wanted
+    ]
+    return found[-1].by if found else else_
 
 
 def _work_fault(
@@ -129,7 +144,7 @@ def _work_fault(
 
 
 def _journal(
-    target: Target,
+    facts: Facts,
     entry: Required,
     closure: Closure | None,
     read: TargetRead,
@@ -138,6 +153,7 @@ def _journal(
     row: Row,
 ) -> tuple[Row, Finding | None]:
     """The journal: the record at the position that its adapter gave, and its place in the count."""
+    target = Target.TEAM_JOURNAL
     found = _journal_line(closure, read, wanted, base)
     if isinstance(found, Message):
         return row, _found(Code.JOURNAL_RECORD, target, found)
@@ -146,7 +162,8 @@ def _journal(
     assert seen is not None
     digest = hashlib.sha256(line).hexdigest()
     seen = Read(seen.path, seen.size, digest, seen.at, offset, len(line))
-    row = Row(target, Status.VERIFIED, seen, written_by="muniment", durability=row.durability)
+    by = _writer(facts, target, offset, len(line), digest, "muniment")
+    row = Row(target, Status.VERIFIED, seen, written_by=by, durability=row.durability)
     text, named = event.evidence.get("text"), event.evidence.get("anchor", "")
     if not isinstance(text, str) or not isinstance(named, str):
         return row, _found(Code.JOURNAL_RECORD, target, say("the record holds no text"))

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.canonical import canonical
 from muniment.clock import instant
 from muniment.disk.errors import ReadbackFailed
 from muniment.disk.locks import locked
 from muniment.handoff import errors
-from muniment.handoff.anchors import without_anchors
+from muniment.handoff.anchors import holds, without_anchors
+from muniment.handoff.board import proposed_text
+from muniment.handoff.central_board import CentralBoard
 from muniment.handoff.documents import fit, parse
 from muniment.handoff.model import OWN, NotApplicable, Packet, Required, Target
 from muniment.handoff.receipts import Dispatch, Return
-from muniment.handoff.service import Handoffs
 from muniment.handoff.shapes import CLOSURE, RETURN
 from muniment.handoff.store import HANDOFFS, VIEW, Folder, append_durably
+from muniment.handoff.team_journal import TeamJournal
 from muniment.message import say
 from muniment.path import RelPath
+
+if TYPE_CHECKING:
+    from muniment.handoff.service import Handoffs
 
 RECORD_MAX = 8 << 20
 """Bytes of one record of work."""
@@ -77,11 +83,13 @@ class Worker:
             raise errors.NotDispatched(handoff=folder.handoff_id, where=folder.handoff_id)
         return outcome
 
-    def record(self, handoff_id: str, target: Target, content: bytes) -> dict[str, Any]:
+    def record(
+        self, handoff_id: str, target: Target, content: bytes, *, by: str = "muniment"
+    ) -> dict[str, Any]:
         """Append the worker's own content with its anchor; gives the closure receipt of it.
 
         Only memory and worklog are recorded so.  The bytes are read back from where they lie before
-        anything is said.
+        anything is said.  `by` is who writes it: Muniment on the worker's word, or the parent.
         """
         view = self.take(handoff_id)
         entry = view.packet.contract.targets[target] if view.packet.contract is not None else None
@@ -109,6 +117,7 @@ class Worker:
                 "length": len(written),
                 "sha256": digest,
                 "at": instant(self._workspace.clock()),
+                "by": by,
             }
             kept = folder.add("recorded", document)
             self._papers.note("handoff.recorded", handoff_id, kept, target=target.value)
@@ -123,6 +132,63 @@ class Worker:
             "exit_code": 0,
             "sha256": digest,
         }
+
+    def journal(self, handoff_id: str, text: str, *, by: str = "muniment") -> dict[str, Any]:
+        """Append to the team's journal by its adapter; gives the closure receipt."""
+        view = self.take(handoff_id)
+        entry = self._owed(view, Target.TEAM_JOURNAL)
+        if not without_anchors(text.encode("utf-8", "surrogatepass")).strip():
+            raise errors.NothingToRecord(target="team_journal", where="team_journal")
+        anchor = view.anchors[Target.TEAM_JOURNAL]
+        journal = TeamJournal(self._workspace, RelPath.parse(entry.path), view.dispatch.recipient_id)
+        done = journal.append(text, subject=handoff_id, anchor=anchor)
+        folder = self._papers.folder(handoff_id)
+        with folder.locked():
+            document: dict[str, Any] = {
+                "target": Target.TEAM_JOURNAL.value,
+                "offset": done.position,
+                "length": done.length,
+                "sha256": done.line_sha256,
+                "at": instant(self._workspace.clock()),
+                "by": by,
+            }
+            kept = folder.add("recorded", document)
+            self._papers.note("handoff.recorded", handoff_id, kept, target=Target.TEAM_JOURNAL.value)
+        return self._close(view, Target.TEAM_JOURNAL, "updated", done.to_json())
+
+    def propose(
+        self, handoff_id: str, *, operations: list[Any] | None = None, heading: str = "", text: str = ""
+    ) -> dict[str, Any]:
+        """Propose a change of the central board; gives the closure receipt.
+
+        Where the anchor does not stand in it yet, it is added.
+        """
+        view = self.take(handoff_id)
+        entry = self._owed(view, Target.CENTRAL_BOARD)
+        anchor = view.anchors[Target.CENTRAL_BOARD]
+        board = CentralBoard(self._workspace, RelPath.parse(entry.path))
+        proposal = board.propose(operations=operations, heading=heading, text=text)
+        if not holds(proposed_text(proposal), anchor):
+            text, operations = f"{text}\n\n{anchor}", _with_anchor(operations, anchor)
+            proposal = board.propose(operations=operations, heading=heading, text=text)
+        return self._close(view, Target.CENTRAL_BOARD, "proposed_for_parent", {"proposal": proposal})
+
+    def _owed(self, view: View, target: Target) -> Required:
+        entry = view.packet.contract.targets[target] if view.packet.contract is not None else None
+        if not isinstance(entry, Required):
+            raise errors.TargetRefused(target=target.value, where=target.value, why=say("it is not owed"))
+        return entry
+
+    def _close(self, view: View, target: Target, state: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a closure receipt, so that the return carries it."""
+        head = {"target": target.value, "state": state, **self._ids(view)}
+        closure = {**head, "evidence_anchor": view.anchors[target], **more}
+        handoff_id = view.dispatch.handoff_id
+        folder = self._papers.folder(handoff_id)
+        with folder.locked():
+            kept = folder.add("closures", fit(say("closure receipt"), CLOSURE, closure))
+            self._papers.note("handoff.closed", handoff_id, kept, target=target.value)
+        return closure
 
     def _ids(self, view: View) -> dict[str, str]:
         found = {"handoff_id": view.dispatch.handoff_id, "dispatch_id": view.dispatch.dispatch_id}
@@ -156,7 +222,8 @@ class Worker:
         contract = view.packet.contract
         if contract is not None:
             fitting = [fit(say("closure receipt"), CLOSURE, each) for each in closures]
-            given = {each["target"]: each for each in fitting}
+            adapters = folder.all("closures")
+            given = {each["target"]: each for each in (*adapters, *fitting)}
             recorded = {each["target"]: each for each in folder.all("recorded")}
             found: list[dict[str, Any]] = []
             for target in Target:
@@ -192,3 +259,21 @@ class Worker:
             kept = folder.add("returns", document)
             self._papers.note("handoff.returned", handoff_id, kept)
             return Returned(kept.sha256, len(folder.names("returns")))
+
+
+def _with_anchor(operations: list[Any] | None, anchor: str) -> list[Any] | None:
+    """The operations with the anchor in the last of them that can hold it: behind a text, or as a
+    member `evidence_anchor` of an object."""
+    found = copy.deepcopy(operations)
+    for operation in reversed(found or []):
+        value = operation.get("value")
+        if isinstance(value, str):
+            operation["value"] = f"{value} {anchor}"
+            return found
+        if isinstance(value, dict):
+            value["evidence_anchor"] = anchor
+            return found
+    if found:
+        why = say("none of its operations brings a text or an object that could hold the anchor")
+        raise errors.ProposalRefused(where="patch", why=why)
+    return found

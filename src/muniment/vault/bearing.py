@@ -49,7 +49,10 @@ def token_source(
 
 
 def _own(settings: Settings, clock: Clock) -> str:
-    from muniment.vault.keys import mint
+    try:
+        from muniment.vault.keys import mint
+    except ModuleNotFoundError as error:  # without the extra `serve` tokens are made elsewhere
+        raise TokenRefused(why=say("set CONTAINER_JWT, or `vault.token_file`")) from error
     from muniment.vault.serve_settings import CLAIM_NAME, LOCAL_USER, keys_in
 
     return mint(keys_in(settings), LOCAL_USER, clock=clock, claim=settings.get(CLAIM_NAME), days=1)

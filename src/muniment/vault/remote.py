@@ -133,6 +133,16 @@ class RemoteVault:
                 return snapshot
         raise UnknownSnapshot(where=snapshot_id)
 
+    def facts(self, snapshot_id: str) -> Mapping[str, object]:
+        """What the creator said of a snapshot beside its label and sections."""
+        _require_id(snapshot_id)
+        said = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
+        with self._reading():
+            facts = said["facts"]
+            if not isinstance(facts, dict):
+                raise TypeError("an object was expected")
+        return facts
+
     def _listing(self) -> Listing:
         said = self._json("GET", "/backups", again=True)
         with self._reading():
@@ -232,14 +242,6 @@ class RemoteVault:
         if index.root != snapshot.root:
             raise SnapshotDamaged(where=snapshot_id, why=say("its index is another one"))
         return index
-
-    def facts(self, snapshot_id: str) -> Mapping[str, object]:
-        """What the creator said of a snapshot beside its label and sections."""
-        _require_id(snapshot_id)
-        told = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
-        if not isinstance(told, dict):
-            raise VaultAnswer(where=self._shown, why=say("an object was expected"))
-        return told
 
     def fetch(self, row: Row) -> bytes:
         """The stored piece of an extent; safe from several threads."""

@@ -72,8 +72,9 @@ def check(place: Path, ended: Ended | None) -> None:
 
 
 def recover(place: Path) -> None:
-    """The next run goes on."""
+    """The next run goes on; the next restore clears sets of which not even the journal stands."""
     with room(place) as one:
+        one.restores.prune()
         if one.restores.half() is not None:
             applied = one.restores.go_on()
             assert not applied.troubles, applied.troubles

@@ -13,17 +13,31 @@ from muniment.faces.cli.handoff import read_input
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.handoff.model import OWN, Target
+from muniment.handoff.service import Handoffs
 from muniment.handoff.subject import HandoffSubject
 from muniment.handoff.worker import Worker
 from muniment.message import say
 from muniment.path import printable
 
+_OWN = argument(
+    "handoff", required=False, about=say("A handoff (ho_…); the one this runs within if not given.")
+)
+
+
+def own_handoff(handoffs: Handoffs, named: str | None) -> str:
+    """The handoff that was named, or the one that this process runs within."""
+    found = named or handoffs.options.context.handoff_id
+    if found is None:
+        raise wrong(say("name a handoff; this process runs within none"), click.get_current_context())
+    return found
+
 
 @command(rehearses=False, examples=("muniment handoff take ho_… --json",))
-@argument("handoff", about=say("A handoff (ho_…)."))
-def take(call: Call, handoff: str) -> None:
+@_OWN
+def take(call: Call, handoff: str | None) -> None:
     """Show the work as its recipient gets it: the packet, the dispatch id, finished anchors."""
-    view = Worker(call.house.handoffs()).take(handoff)
+    handoffs = call.house.handoffs()
+    view = Worker(handoffs).take(own_handoff(handoffs, handoff))
 
     def people() -> None:
         terminal = call.terminal
@@ -51,13 +65,14 @@ def take(call: Call, handoff: str) -> None:
 @option("--target", type=Word(*(target.value for target in OWN)), required=True, about=say("Which target."))
 @option("--text", metavar="WORDS", about=say("The work, in words."))
 @option("--file", metavar="FILE", about=say("The work, in a file; - reads standard input."))
-@argument("handoff", about=say("A handoff (ho_…)."))
-def record(call: Call, handoff: str, target: str, text: str | None, file: str | None) -> None:
+@_OWN
+def record(call: Call, handoff: str | None, target: str, text: str | None, file: str | None) -> None:
     """Append one's own work to a target, with its anchor, and read it back."""
     if (text is None) == (file is None):
         raise wrong(say("give either --text or --file"), click.get_current_context())
     content = text.encode("utf-8", "surrogateescape") if text is not None else read_input(call, file or "")
-    closure = Worker(call.house.handoffs()).record(handoff, Target(target), content)
+    handoffs = call.house.handoffs()
+    closure = Worker(handoffs).record(own_handoff(handoffs, handoff), Target(target), content)
     call.terminal.result(
         {"closure": closure},
         lambda: call.terminal.say(
@@ -82,10 +97,10 @@ def record(call: Call, handoff: str, target: str, text: str | None, file: str | 
 @option("--gap", metavar="WORDS", multiple=True, about=say("What is missing."))
 @option("--artifact", metavar="PATH", multiple=True, about=say("A file or folder that was made."))
 @option("--closure", metavar="FILE", multiple=True, about=say("A closure receipt as JSON."))
-@argument("handoff", about=say("A handoff (ho_…)."))
+@_OWN
 def give_back(
     call: Call,
-    handoff: str,
+    handoff: str | None,
     file: str | None,
     conclusion: str | None,
     evidence: tuple[str, ...],
@@ -94,7 +109,8 @@ def give_back(
     closure: tuple[str, ...],
 ) -> None:
     """Return the result; an earlier return is superseded and kept."""
-    worker = Worker(call.house.handoffs())
+    handoffs = call.house.handoffs()
+    worker, handoff = Worker(handoffs), own_handoff(handoffs, handoff)
     if file is not None:
         data = read_input(call, file)
     elif conclusion is None:
@@ -140,6 +156,7 @@ def show(call: Call, handoff: str) -> None:
             (say("goal"), printable(shown["packet"]["goal"])),
             (say("recipient"), shown["recipient"] or "–"),
             (say("state"), shown["state"]),
+            (say("asked again"), shown["calls"]),
             (say("returns"), shown["returns"]),
             (say("missing"), ", ".join(shown["missing"]) or "–"),
         ]

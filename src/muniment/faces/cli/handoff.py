@@ -19,10 +19,8 @@ from muniment.handoff.codes import Finding
 from muniment.handoff.documents import fit
 from muniment.handoff.export import export as export_folder
 from muniment.handoff.export import verify_folder
-from muniment.handoff.host import HOSTS
 from muniment.handoff.lint import STANDING_PITFALLS
 from muniment.handoff.model import JOURNAL_WRITER, OWN, Target
-from muniment.handoff.receipts import Undelivered
 from muniment.handoff.service import Checked, incomplete
 from muniment.handoff.shapes import DOCUMENT_MAX, MODES, PACKET_DRAFT, TARGETS
 from muniment.handoff.trace import Trace
@@ -52,7 +50,7 @@ def _pairs(words: Sequence[str], option_name: str) -> dict[str, str]:
     return found
 
 
-def _draft(call: Call, packet: str | None, recipient: str | None, words: Mapping[str, Any]) -> Any:
+def draft_of(call: Call, packet: str | None, recipient: str | None, words: Mapping[str, Any]) -> Any:
     """The draft from a file, or from the options."""
     if packet is not None:
         try:
@@ -87,7 +85,7 @@ def _draft(call: Call, packet: str | None, recipient: str | None, words: Mapping
     return fit(say("packet"), PACKET_DRAFT, draft)
 
 
-def _packet_options(act: Any) -> Any:
+def packet_options(act: Any) -> Any:
     """What `new` and `lint` understand alike."""
     options = (
         option("--packet", metavar="FILE", about=say("The packet as JSON; - reads standard input.")),
@@ -128,10 +126,10 @@ def _packet_options(act: Any) -> Any:
     more=(say("The recipient's view holds no nonces. Nothing runs yet: `send` records the dispatch."),),
     examples=("muniment handoff new --packet packet.json --to mei",),
 )
-@_packet_options
+@packet_options
 def new(call: Call, packet: str | None, recipient: str | None, **words: Any) -> ExitCode | None:
     """Issue a packet with its contract."""
-    draft = _draft(call, packet, recipient, words)
+    draft = draft_of(call, packet, recipient, words)
     if call.options.dry_run:
         return _lint(call, draft, recipient)
     issued = call.house.handoffs().new(draft, recipient=recipient)
@@ -139,7 +137,7 @@ def new(call: Call, packet: str | None, recipient: str | None, **words: Any) -> 
         {"handoff_id": issued.handoff_id, "depth": issued.depth, "packet": issued.packet.to_json()},
         lambda: call.terminal.say(say("issued {handoff}", handoff=issued.handoff_id)),
     )
-    _findings(call, issued.notes)
+    show_findings(call, issued.notes)
     call.terminal.next_step(
         f"muniment handoff send {issued.handoff_id} --host claude --to NAME --answer FILE"
     )
@@ -147,10 +145,10 @@ def new(call: Call, packet: str | None, recipient: str | None, **words: Any) -> 
 
 
 @command(examples=("muniment handoff lint --packet packet.json",))
-@_packet_options
+@packet_options
 def lint(call: Call, packet: str | None, recipient: str | None, **words: Any) -> ExitCode | None:
     """Say what is wrong with a packet; nothing is issued."""
-    return _lint(call, _draft(call, packet, recipient, words), recipient)
+    return _lint(call, draft_of(call, packet, recipient, words), recipient)
 
 
 def _lint(call: Call, draft: Any, recipient: str | None) -> ExitCode | None:
@@ -159,50 +157,14 @@ def _lint(call: Call, draft: Any, recipient: str | None) -> ExitCode | None:
         "refused": [each.to_json() for each in found.refusals],
         "notes": [each.to_json() for each in found.notes],
     }
-    call.terminal.result(value, lambda: _findings(call, (*found.refusals, *found.notes)))
+    call.terminal.result(value, lambda: show_findings(call, (*found.refusals, *found.notes)))
     return ExitCode.BLOCKED if found.refusals else None
 
 
-def _findings(call: Call, findings: Sequence[Finding]) -> None:
+def show_findings(call: Call, findings: Sequence[Finding]) -> None:
     for each in findings:
         where = printable(each.where)
         call.terminal.note(say("{code}: {where}: {why}", code=each.code.value, where=where, why=each.why))
-
-
-@command(
-    rehearses=False, examples=("muniment handoff send ho_… --host openclaw --to mei --answer answer.json",)
-)
-@option("--via", type=Word("host"), about=say("How it was sent: the host did it already."))
-@option("--host", type=Word(*HOSTS), required=True, about=say("Which host dispatched it."))
-@option("--to", "recipient", metavar="NAME", required=True, about=say("Who got the work."))
-@option(
-    "--answer",
-    metavar="FILE",
-    required=True,
-    about=say("The host's answer as it came; - is standard input."),
-)
-@option("--looked-up", is_flag=True, about=say("Somebody looked: of an unknown launch nothing runs."))
-@argument("handoff", about=say("A handoff (ho_…)."))
-def send(
-    call: Call, handoff: str, via: str | None, host: str, recipient: str, answer: str, looked_up: bool
-) -> ExitCode | None:
-    """Record that the host dispatched the work, with its own answer as the receipt."""
-    data = read_input(call, answer)
-    found = call.house.handoffs().deliver_by_host(handoff, host, recipient, data, looked_up=looked_up)
-    if isinstance(found, Undelivered):
-        call.terminal.result(
-            {"handoff_id": handoff, "undelivered": found.to_json()},
-            lambda: call.terminal.say(say("NOT delivered: {reason}", reason=found.reason)),
-        )
-        return ExitCode.BLOCKED
-    call.terminal.result(
-        {"handoff_id": handoff, "dispatch": found.to_json()},
-        lambda: call.terminal.say(
-            say("dispatched to {recipient} as {dispatch}", recipient=recipient, dispatch=found.dispatch_id)
-        ),
-    )
-    call.terminal.next_step(f"muniment handoff check {handoff}")
-    return None
 
 
 MARKS = {"verified": "✓", "not_applicable": "–", "pending": "…"}
@@ -297,7 +259,15 @@ HANDOFF = Group(
     table={
         "new": Entry("muniment.faces.cli.handoff:new", say("Issue a packet with its contract.")),
         "lint": Entry("muniment.faces.cli.handoff:lint", say("Say what is wrong with a packet.")),
-        "send": Entry("muniment.faces.cli.handoff:send", say("Record a dispatch that the host made.")),
+        "send": Entry(
+            "muniment.faces.cli.dispatched:send", say("Dispatch a packet, or record that the host did.")
+        ),
+        "run": Entry("muniment.faces.cli.dispatched:run", say("Issue, dispatch, wait and check, in one go.")),
+        "look": Entry("muniment.faces.cli.dispatched:look", say("Look up what became of a launch.")),
+        "collect": Entry(
+            "muniment.faces.cli.dispatched:collect", say("Take in what a worker left as its result.")
+        ),
+        "message": Entry("muniment.faces.cli.dispatched:message", say("Ask a worker again, on record.")),
         "check": Entry("muniment.faces.cli.handoff:check", say("Read back what was owed.")),
         "take": Entry("muniment.faces.cli.delegated:take", say("Take the work: the packet and its anchors.")),
         "record": Entry("muniment.faces.cli.delegated:record", say("Append one's own work with its anchor.")),

@@ -30,9 +30,7 @@ _STATES = {
     ),
     examples=("muniment install starchild --dry-run", "muniment install starchild --uninstall"),
 )
-@option(
-    "--uninstall", is_flag=True, about=say("Take away what was installed, and put back what it replaced.")
-)
+@option("--uninstall", is_flag=True, about=say("Take it away, and put back what it replaced."))
 @argument("host", type=Word("starchild"), about=say("The host: starchild."))
 def install(call: Call, host: str, uninstall: bool) -> None:
     """Give a host's agents what they need of Muniment."""

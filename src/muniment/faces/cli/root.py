@@ -28,6 +28,13 @@ ROOT = Group(
         "handoff": Entry(
             "muniment.faces.cli.handoff:HANDOFF", say("Delegate work, and read back what came of it.")
         ),
+        "journal": Entry("muniment.faces.cli.journal:JOURNAL", say("Write the team's journal, and read it.")),
+        "board": Entry(
+            "muniment.faces.cli.board:BOARD", say("Propose changes of the central board, and apply them.")
+        ),
+        "inbox": Entry(
+            "muniment.faces.cli.inbox:INBOX", say("Leave word for somebody, and read what was left.")
+        ),
         "job": Entry("muniment.faces.cli.job:JOB", say("Plan, run and record one execution.")),
         "backup": Entry("muniment.faces.cli.backup:BACKUP", say("Save the whole agent.")),
         "vault": Entry(

@@ -9,7 +9,6 @@ from muniment.clock import system_clock
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
-from muniment.faces.cli.usage import wrong
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.vault.collect import collect
@@ -225,49 +224,6 @@ def rebuild(call: Call) -> ExitCode | None:
     return None if whole else ExitCode.NOT_VERIFIED
 
 
-@command(
-    more=(
-        say(
-            "The first call makes the key. --new-key makes another one, with which tokens are made from "
-            "then on; the former ones hold until their key is retired with --retire. The token alone goes "
-            "to standard output; a key is never shown."
-        ),
-    ),
-    examples=("muniment vault token --user alice --days 90",),
-    rehearses=False,
-)
-@option("--user", metavar="NAME", about=say("Make a token for this user."))
-@option("--days", metavar="DAYS", default="30", about=say("It holds for so many days."))
-@option("--new-key", is_flag=True, about=say("Make a new key first."))
-@option("--retire", metavar="KEY", about=say("Refuse every token of this key from now on."))
-def token(call: Call, user: str | None, days: str, new_key: bool, retire: str | None) -> None:
-    """Make tokens for users of a served vault, and change its keys."""
-    from muniment.clock import system_clock
-    from muniment.vault.keys import DAYS_MOST, add_key, mint, retire_key
-    from muniment.vault.serve_settings import CLAIM_NAME, keys_in
-
-    if user is None and not new_key and retire is None:
-        raise wrong(say("{parameter} is missing", parameter="--user"))
-    number = int(days) if days.isascii() and days.isdigit() else 0
-    if not 1 <= number <= DAYS_MOST:
-        raise wrong(say("--days: a whole number from 1 to {most} was expected", most=DAYS_MOST))
-    settings = call.house.settings()
-    path = keys_in(settings)
-    kid = add_key(path, clock=system_clock, only_first=not new_key) if user or new_key else None
-    if retire is not None:
-        retire_key(path, retire, clock=system_clock)
-    made = None
-    if user is not None:
-        made = mint(path, user, clock=system_clock, claim=settings.get(CLAIM_NAME), days=number)
-    call.terminal.note(say("keys: {path}", path=str(path)))
-    if kid is not None:
-        call.terminal.note(say("key: {kid}", kid=kid))
-    call.terminal.result(
-        {"token": made, "key": kid, "retired": retire, "keys": str(path), "days": number},
-        lambda: call.terminal.print(made) if made else None,
-    )
-
-
 VAULT = Group(
     table={
         "status": Entry(
@@ -276,7 +232,7 @@ VAULT = Group(
         "fsck": Entry("muniment.faces.cli.vault:fsck", say("Read everything in the vault and check it.")),
         "gc": Entry("muniment.faces.cli.vault:gc", say("Remove what no snapshot needs any more.")),
         "token": Entry(
-            "muniment.faces.cli.vault:token",
+            "muniment.faces.cli.vault_token:token",
             say("Make tokens for users of a served vault, and change its keys."),
             extra="serve",
         ),

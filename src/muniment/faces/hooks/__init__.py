@@ -8,7 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-EVENTS: dict[str, Callable[[Sequence[str]], int]] = {}
+
+def _subagent_stop(arguments: Sequence[str]) -> int:
+    from muniment.faces.hooks.subagent_stop import answer
+
+    return answer()
+
+
+EVENTS: dict[str, Callable[[Sequence[str]], int]] = {"subagent-stop": _subagent_stop}
 """What answers each event, by the name that stands after `muniment hook`."""
 
 

@@ -9,5 +9,5 @@ class ApiDirMissing(Blocked):
     """The folder that `--api-dir` names is not there, often for a variable that was never set."""
 
     code = "API_DIR_MISSING"
-    what = "--api-dir does not exist: {folder}"
+    what = "{option} does not exist: {folder}"
     guidance = "Name the folder by its literal path: shell variables do not outlive a call."

@@ -48,7 +48,7 @@ def act(call: Call, given: argparse.Namespace) -> BundlePartial | None:
             with call.terminal.progress(say("packing")) as advance:
                 filed = backups.pack(request, out, progress=advance)
     except ApiMissing as error:
-        raise ApiDirMissing(folder=printable(given.api_dir)) from error
+        raise ApiDirMissing(option="--api-dir", folder=printable(given.api_dir)) from error
     for warning in filed.warnings:
         call.terminal.note(say("WARNING: {warning}", warning=warning))
     for fault in filed.faults:

@@ -9,14 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from muniment.archive.card import one_line
 from muniment.canonical import Json
 from muniment.faces.errors import InvalidArgument
 from muniment.faces.house import House
 from muniment.faces.tools import handoff_shapes as shapes
 from muniment.faces.tools.tool import LISTED, Answer, Client, Tool, answered, refused
+from muniment.handoff import sending
+from muniment.handoff.errors import NoCallRecord
 from muniment.handoff.export import export
 from muniment.handoff.model import Target
-from muniment.handoff.receipts import Undelivered
+from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import incomplete
 from muniment.handoff.subject import HandoffSubject
 from muniment.handoff.worker import RECORD_MAX, Worker
@@ -54,10 +57,66 @@ def _send(house: House, given: Mapping[str, Any], _: Client) -> Answer:
         given["answer"].encode("utf-8"),
         looked_up=given.get("lookedUp", False),
     )
+    return _outcome(handoff, found)
+
+
+def _outcome(handoff: str, found: Dispatch | Undelivered) -> Answer:
     failed = isinstance(found, Undelivered)
-    return answered(
-        {"handoff_id": handoff, "undelivered" if failed else "dispatch": found.to_json()}, failed=failed
-    )
+    value: dict[str, Json] = {"handoff_id": handoff, "undelivered" if failed else "dispatch": found.to_json()}
+    answer = answered(value, failed=failed)
+    if isinstance(found, Undelivered) and found.why is not None:
+        return Answer(f"{one_line(str(found.why))}\n{answer.text}", value, failed=True)
+    return answer
+
+
+def _dispatch(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    dispatcher = house.agent_named(given["agent"])
+    looked_up = given.get("lookedUp", False)
+    found = house.handoffs().send(given["handoff"], dispatcher, given["recipient"], looked_up=looked_up)
+    return _outcome(given["handoff"], found)
+
+
+def _look(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    handoffs, handoff = house.handoffs(), given["handoff"]
+    folder = handoffs.papers.folder(handoff)
+    intent = handoffs.papers.intent_document(folder)
+    if intent["via"] in ("process", "a2a"):
+        dispatcher = house.dispatcher(intent["via"], address=intent.get("address", ""))
+        found = sending.look_up(handoffs, handoff, dispatcher)
+    else:
+        found = handoffs.papers.outcome(folder)
+    assert found is not None
+    return _outcome(handoff, found)
+
+
+def _agent(house: House, handoff: str) -> sending.Agent | None:
+    papers = house.handoffs().papers
+    intent = papers.intent_document(papers.folder(handoff))
+    return house.agent(intent["address"]) if intent["via"] == "a2a" else None
+
+
+def _collect(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    handoff = given["handoff"]
+    done = sending.collect(house.handoffs(), handoff, _agent(house, handoff))
+    value: dict[str, Json] = {"handoff_id": handoff, "collected": done is not None}
+    if done is not None:
+        value |= {"return_sha256": done.sha256, "number": done.number}
+    return answered(value)
+
+
+def _message(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    handoffs, handoff, words = house.handoffs(), given["handoff"], given.get("text")
+    if (words is None) == ("answer" not in given):
+        raise InvalidArgument(where="text", why=say("give either text or answer"))
+    if words is None:
+        done = sending.message_by_host(handoffs, handoff, given["answer"].encode("utf-8"))
+    else:
+        agent = _agent(house, handoff)
+        if agent is None:
+            why = say("its adapter has no channel to a worker that runs")
+            raise NoCallRecord(handoff=handoff, where=handoff, why=why)
+        done = sending.message(handoffs, handoff, agent, words)
+    return answered({"handoff_id": handoff, "kind": done["kind"], "at": done["at"]})
 
 
 def _take(house: House, given: Mapping[str, Any], _: Client) -> Answer:
@@ -147,6 +206,10 @@ TOOLS = (
     Tool(shapes.NEW, _new),
     Tool(shapes.LINT, _lint),
     Tool(shapes.SEND, _send),
+    Tool(shapes.DISPATCH, _dispatch),
+    Tool(shapes.LOOK, _look),
+    Tool(shapes.COLLECT, _collect),
+    Tool(shapes.MESSAGE, _message),
     Tool(shapes.TAKE, _take),
     Tool(shapes.RECORD, _record),
     Tool(shapes.RETURN, _return),

@@ -104,6 +104,76 @@ SEND = Shape(
     idempotent=False,
 )
 
+DISPATCH = Shape(
+    "handoff_dispatch",
+    "Dispatch a packet to an agent",
+    "Dispatch a packet to one of the agents that the person has set (handoff.agents): a command of this "
+    "machine or an A2A agent. The packet chooses nothing of it. Delivered is not done.",
+    closed(
+        {
+            "handoff": _HANDOFF,
+            "agent": text("The agent's name in the settings.", minLength=1, maxLength=128),
+            "recipient": _RECIPIENT,
+            "lookedUp": flag("Of a launch of which nobody knew, a person looked: nothing of it runs."),
+        },
+        optional="lookedUp",
+    ),
+    closed(
+        {"handoff_id": text(), "dispatch": _DISPATCH, "undelivered": _UNDELIVERED},
+        optional="dispatch undelivered",
+    ),
+    reads_only=False,
+    idempotent=False,
+    reaches_out=True,
+)
+
+LOOK = Shape(
+    "handoff_look",
+    "Look up what became of a launch",
+    "Look for a launch of which nobody knows what became of it. What is found becomes the receipt; what is "
+    "certainly absent may be dispatched again; else only a person can say.",
+    closed({"handoff": _HANDOFF}),
+    closed(
+        {"handoff_id": text(), "dispatch": _DISPATCH, "undelivered": _UNDELIVERED},
+        optional="dispatch undelivered",
+    ),
+    reads_only=False,
+    reaches_out=True,
+)
+
+COLLECT = Shape(
+    "handoff_collect",
+    "Take in what a worker left",
+    "Take in what a dispatched worker left as its result, where it returned nothing itself. Nothing is "
+    "filled in.",
+    closed({"handoff": _HANDOFF}),
+    closed(
+        {"handoff_id": text(), "collected": FLAG, "return_sha256": DIGEST, "number": WHOLE},
+        optional="return_sha256 number",
+    ),
+    reads_only=False,
+    reaches_out=True,
+)
+
+MESSAGE = Shape(
+    "handoff_message",
+    "Ask a worker again, on record",
+    "Say something to a worker that runs elsewhere, or record by its answer that the host did. Only then may "
+    "anybody say that it was asked again. Give either text or answer.",
+    closed(
+        {
+            "handoff": _HANDOFF,
+            "text": text("What is said to an agent that was asked by a2a."),
+            "answer": text("The host's answer, exactly as it came.", maxLength=ANSWER_MAX),
+        },
+        optional="text answer",
+    ),
+    closed({"handoff_id": text(), "kind": text(), "at": text()}),
+    reads_only=False,
+    idempotent=False,
+    reaches_out=True,
+)
+
 TAKE = Shape(
     "handoff_take",
     "Take the work",
@@ -190,6 +260,7 @@ SHOW = Shape(
             "missing": items(_TARGET),
             "packet": _PACKET,
             "outcome": {"anyOf": [_DISPATCH, _UNDELIVERED, {"type": "null"}]},
+            "calls": WHOLE,
             "returns": WHOLE,
             "return_sha256": maybe(DIGEST),
             "trace": maybe(_TRACE),

@@ -43,7 +43,9 @@ class Guarded(H11Protocol):
         """The head has to come from now on.  Where there are too many connections, one that nobody uses
         is closed; when there is none, this one is refused."""
         super().connection_made(transport)
-        if len(self.connections) > self.connections_most:
+        # One that is being closed is counted until it is.
+        most = self.connections_most
+        if len(self.connections) > most < sum(not one.transport.is_closing() for one in self.connections):
             idle = next((one for one in self.connections if one is not self and _is_idle(one)), None)
             if idle is None:
                 self._refuse(503, _TOO_MANY.body)
@@ -114,4 +116,5 @@ class Guarded(H11Protocol):
 
 def _is_idle(connection: Any) -> bool:
     """Whether a connection is only kept for a call that may come."""
-    return connection.cycle is not None and connection.cycle.response_complete
+    used = connection.cycle is None or not connection.cycle.response_complete
+    return not used and not connection.transport.is_closing()

@@ -209,7 +209,9 @@ def document() -> Schema:
         },
         "/backups/{backup_id}/facts": {
             "get": _call(
-                "What its creator said of it.", {200: ("The facts.", _inline({}))}, parameters=(backup,)
+                "What its creator said of it.",
+                {200: ("Facts.", _inline(_object({"facts": {"type": "object"}})))},
+                parameters=(backup,),
             )
         },
         "/backups/{backup_id}/files/{path}": {

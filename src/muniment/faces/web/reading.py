@@ -76,10 +76,9 @@ async def index(caller: Caller) -> Response:
 
 
 async def facts(caller: Caller) -> Response:
-    """`GET /backups/{id}/facts`: what its creator said of it beside label and sections."""
+    """`GET /backups/{id}/facts`: what its creator said beside label and sections."""
     snapshot_id = caller.request.path_params["backup_id"]
-    told = await caller.act(lambda one: dict(one.store.facts(snapshot_id)))
-    return answer(told, headers={"cache-control": "private, no-cache"})
+    return answer({"facts": await caller.act(lambda one: dict(one.store.facts(snapshot_id)))})
 
 
 async def manifest(caller: Caller) -> Response:

@@ -93,6 +93,7 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # which addresses are believed is ours to say
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )

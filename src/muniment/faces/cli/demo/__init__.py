@@ -14,13 +14,14 @@ from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.demo.archive import archive_chapter
 from muniment.faces.cli.demo.backup import backup_chapter
+from muniment.faces.cli.demo.dispatch import dispatch_chapter
 from muniment.faces.cli.demo.handoff import handoff_chapter
 from muniment.faces.cli.demo.job import job_chapter
 from muniment.faces.cli.demo.stage import Stage
 from muniment.faces.cli.frame import command, option
 from muniment.message import say
 
-CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter)
+CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispatch_chapter)
 
 
 @command(rehearses=False)
