@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
+    from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.a2a import A2aDispatcher
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from muniment.handoff.service import Handoffs
     from muniment.hosts.chain import Told
     from muniment.hosts.generic.session import WorkingSession
+    from muniment.hosts.installation import Installation
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.places import Places
     from muniment.hosts.session import Session
@@ -335,6 +337,29 @@ class House:
         source = token_source(address, settings, self._environment, system_clock)
         return RemoteVault(address, source, note=self._note)
 
+    @cached_property
+    def whole_snapshots(self) -> WholeSnapshots:
+        """The snapshots of a server's vault by the calls that every such vault knows."""
+        from muniment.backup.whole_snapshots import WholeSnapshots
+        from muniment.clock import system_clock
+        from muniment.record.consent import RELAYED
+        from muniment.vault.bearing import token_source
+        from muniment.vault.place import Address, is_remote
+        from muniment.vault.plain import PlainVault
+        from muniment.vault.settings import VAULT_URL
+
+        settings = self.settings()
+        url = settings.get(VAULT_URL)
+        if not is_remote(url):
+            why = say(
+                "an http:// or https:// address was expected, found {value}", value=printable(repr(url))
+            )
+            raise BadSetting(name=VAULT_URL.name, where=settings.find(VAULT_URL).origin, why=why)
+        address = Address.of(url)
+        source = token_source(address, settings, self._environment, system_clock)
+        vault = PlainVault(address, source, note=self._note)
+        return WholeSnapshots(self.workspace, self._places, vault, settings.get(RELAYED), self._note)
+
     def served(self, *, loopback: bool) -> Parts:
         """What a server of vaults needs, opened."""
         from muniment.clock import system_clock
@@ -545,6 +570,13 @@ class House:
             return claude.found(workspace, self._environment)
         return generic.places(workspace)
 
+    def installation(self, host: str) -> Installation:
+        """What a host's agents are given, in the workspace."""
+        from muniment.hosts.installation import Installation
+        from muniment.hosts.starchild.scripts import files
+
+        return Installation(self.root, host, files(sys.executable), lambda: self.workspace)
+
     @cached_property
     def jobs(self) -> JobService:
         """The room that keeps the record of executions."""
@@ -555,6 +587,13 @@ class House:
 
 def _local_time(moment: datetime) -> datetime:
     return moment.astimezone()
+
+
+def script(name: str) -> int:
+    """One of the original scripts, such as `pack`, with the real machine around it."""
+    from muniment.faces.scripts.running import run as run_script
+
+    return run_script(name, sys.argv[1:], House, os.environ, sys.stdin, sys.stdout, sys.stderr)
 
 
 def main() -> int:

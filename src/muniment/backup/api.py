@@ -5,6 +5,7 @@ Only known members are kept; what a task did last is not part of it (spec 4, wha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,18 @@ _TASK = frozenset({"title", "schedule", "description", "channels"})
 _PROFILE = frozenset({"agentName", "agentVibe", "agentEmoji", "agentCreature"})
 _SETTINGS = frozenset({"language", "timezone", "what_to_call"})
 _SETTINGS_PREFIX = "agent_"
+
+
+def folder_named(text: str) -> str:
+    """The absolute path of the folder that `--api-dir` names; `ApiMissing` for an empty text, which is
+    what a variable of an earlier call has become, and never means the current folder.
+
+    >>> folder_named("/srv/api/")
+    '/srv/api'
+    """
+    if not text:
+        raise ApiMissing(where="--api-dir", why=say("it is empty; shell variables do not outlive a call"))
+    return os.path.abspath(text)
 
 
 def read_api(folder: Path | None, *, required: bool) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified, UsageError
+from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable, UsageError
 
 
 class RulesMissing(Blocked):
@@ -229,3 +229,35 @@ class TargetNotEmpty(Blocked):
     code = "TARGET_NOT_EMPTY"
     what = "The folder to restore into is not empty."
     guidance = "Name one that does not exist yet, or an empty one."
+
+
+class BundleAmongSaved(Blocked):
+    """A bundle file that would be saved in itself."""
+
+    code = "BUNDLE_AMONG_SAVED"
+    what = "The bundle file would lie in what is saved."
+    guidance = "Name a place elsewhere, or one in `.backup`, which is never saved."
+
+
+class BundlePartial(NotVerified):
+    """A bundle was written, but some files could not be read."""
+
+    code = "BUNDLE_PARTIAL"
+    what = "The bundle is written, but partial: {count} of its files are not in it as they are."
+    guidance = "Mend what is named and pack again; or keep the bundle as it is, if the person says so."
+
+
+class BundleChanged(NotVerified):
+    """The vault kept other bytes than the bundle had when it was verified."""
+
+    code = "BUNDLE_CHANGED"
+    what = "What the vault was sent is not the bundle that was verified."
+    guidance = "Do not rely on that snapshot. Look who writes to the bundle file, then send it again."
+
+
+class UploadStuck(Unreachable):
+    """The vault takes bytes, and the upload does not go on."""
+
+    code = "UPLOAD_STUCK"
+    what = "The upload does not go on: it stands at {offset} of {total} bytes."
+    guidance = "Nothing is lost. Run it again later; it goes on from there."

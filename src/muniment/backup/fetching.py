@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from muniment.backup.errors import FetchedDiffers, NoSuchEntry
 from muniment.backup.reading import Reading, bundle_path
 from muniment.backup.restore_model import Stored
 from muniment.bundle.extract import extract, extract_part, stays_inside
+from muniment.bundle.gunzip import raw
 from muniment.bundle.manifest import BYTES_MOST, read_manifest
 from muniment.bundle.members import Member
 from muniment.bundle.model import MANIFEST, Packed
@@ -114,22 +115,58 @@ class Fetching:
                 return self.find(backup_id)
             except (NotThere, FetchedDiffers):
                 pass
+        self._make_room(place)
+        members: list[Member] = []
+        if only:
+            listed, facts = self._part(reading, only, place, members.append, advance)
+        else:
+            told = _told(unfold(reading.index, reading.vault.fetch), advance)
+            listed, facts = self._extracted(told, backup_id, place, members.append)
+        return self._laid(place, backup_id, reading.index.root.hex, members, listed, facts, whole=not only)
+
+    def receive(self, backup_id: str, chunks: Callable[[], Iterable[bytes]], advance: Advance) -> Fetched:
+        """A snapshot that comes as its tar.gz, verified while it comes: an error of `chunks` leaves nothing.
+
+        What was fetched before is used again when it is still what its inventory says.
+        """
+        place = self.place(backup_id)
+        try:
+            return self.find(backup_id)
+        except (NotThere, FetchedDiffers):
+            pass
+        self._make_room(place)
+        members: list[Member] = []
+        listed, facts = self._extracted(raw(_told(iter(chunks()), advance)), backup_id, place, members.append)
+        return self._laid(place, backup_id, "", members, listed, facts, whole=True)
+
+    def _make_room(self, place: RelPath) -> None:
         self.drop(place)
         root = self._workspace.root
         self._require_no_link()
         root.make_folders(self._extraction, 0o700)
         with suppress(AlreadyThere):
             write_verified(root, self._extraction / ".gitignore", b"*\n", mode=0o600)
-        rows: list[Stored] = []
-        members: list[Member] = []
+
+    def _extracted(
+        self, told: Iterable[bytes], backup_id: str, place: RelPath, seen: Callable[[Member], object]
+    ) -> tuple[dict[str, Packed], dict[str, Any]]:
         token = f"fetch-{backup_id}"
-        if only:
-            listed, facts = self._part(reading, only, place, members.append, advance)
-        else:
-            raw = _told(unfold(reading.index, reading.vault.fetch), advance)
-            verified = extract(raw, root, place, token=token, manifest=True, seen=members.append)
-            facts = dict(verified.facts)
-            listed = _listed(verified.manifest)
+        verified = extract(told, self._workspace.root, place, token=token, manifest=True, seen=seen)
+        return _listed(verified.manifest), dict(verified.facts)
+
+    def _laid(
+        self,
+        place: RelPath,
+        backup_id: str,
+        root: str,
+        members: Sequence[Member],
+        listed: Mapping[str, Packed],
+        facts: dict[str, Any],
+        *,
+        whole: bool,
+    ) -> Fetched:
+        """Remember what lies there now."""
+        rows: list[Stored] = []
         for member in members:
             packed = listed.get(member.path)
             digest = packed.sha256 if packed and member.kind is Kind.FILE else ""
@@ -137,7 +174,7 @@ class Fetching:
             rows.append(
                 Stored(member.path, member.kind, member.mode, member.mtime_ns, size, digest, member.target)
             )
-        fetched = Fetched(root, place, backup_id, reading.index.root.hex, with_folders(rows), facts, not only)
+        fetched = Fetched(self._workspace.root, place, backup_id, root, with_folders(rows), facts, whole)
         self._remember(fetched)
         return fetched
 

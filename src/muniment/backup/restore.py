@@ -41,6 +41,7 @@ from muniment.backup.state_aside import lay_aside
 from muniment.backup.subject import CREATED
 from muniment.bundle.extract import extract
 from muniment.bundle.verify import Verified, unfold
+from muniment.bundle.whole import WholeVault
 from muniment.canonical import Json
 from muniment.clock import instant, read_instant
 from muniment.digest import sha256
@@ -109,6 +110,15 @@ class Restores:
         with self.workspace.working(alone=True, wait=False):
             return self.fetching.fetch(self._reading(backup_id), only, advance)
 
+    def receive(self, backup_id: str, vault: WholeVault, advance: Fetched_ = lambda size: None) -> Fetched:
+        """A snapshot of a vault that gives whole bundles, verified, in the extraction folder."""
+        with self.workspace.working(alone=True, wait=False):
+            return self._received(backup_id, vault, advance)
+
+    def _received(self, backup_id: str, vault: WholeVault, advance: Fetched_) -> Fetched:
+        one = vault.show(backup_id)  # it will name a folder
+        return self.fetching.receive(one.id, lambda: vault.download(one.id), advance)
+
     def into(
         self, backup_id: str, target: Path, advance: Fetched_ = lambda size: None
     ) -> tuple[Verified, Path]:
@@ -156,6 +166,15 @@ class Restores:
         with self.workspace.working(alone=True, wait=False):
             fetched = self.fetching.fetch(self._reading(backup_id), only, advance)
             return self._look(fetched, exact=exact), fetched
+
+    def plan_received(
+        self, backup_id: str, vault: WholeVault, advance: Fetched_ = lambda size: None
+    ) -> tuple[RestorePlan, Fetched]:
+        """The plan of a snapshot of a vault that gives whole bundles; see `plan`."""
+        self.require_none()
+        with self.workspace.working(alone=True, wait=False):
+            fetched = self._received(backup_id, vault, advance)
+            return self._look(fetched, exact=False), fetched
 
     def plan_of_folder(self, folder: Path) -> tuple[RestorePlan, Fetched]:
         """The plan of a snapshot that somebody extracted; its manifest is what it is held to."""

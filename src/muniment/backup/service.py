@@ -14,6 +14,7 @@ from pathlib import Path
 
 from muniment.backup import plans, restore_log
 from muniment.backup.api import planned, read_api
+from muniment.backup.bundle_file import Filed, Filing
 from muniment.backup.errors import (
     DeleteNotConfirmed,
     LabelRefused,
@@ -27,7 +28,7 @@ from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
-from muniment.backup.subject import CREATED, CREATING, DELETED
+from muniment.backup.subject import CREATED, CREATING, DELETED, DELETING
 from muniment.backup.survey import Surveyed, excludes_of, survey
 from muniment.backup.taking import Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
@@ -42,9 +43,6 @@ from muniment.message import say
 from muniment.path import RelPath, printable
 from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
-
-DELETING = "backup.deleting"
-"""What is about to be deleted: should the answer be lost, the next act tells what became of it."""
 
 _RULES_LIMIT = 4 << 20
 
@@ -122,10 +120,7 @@ class Backups:
         """Look at everything and keep the plan; no byte is copied and nobody is asked (spec 4, plan)."""
         self.require_no_half_restore()
         rules, digest = self.rules()
-        label = request.label or label_of(rules.label, self._today())
-        if len(label) > LABEL_MOST or not label.isprintable():
-            raise LabelRefused(where=printable(label[: 2 * LABEL_MOST]))
-        plan, facts = self._plan(request, rules, digest, label)[:2]
+        plan, facts = self._plan(request, rules, digest, self._label(request, rules))[:2]
         shown = plans.keep(self.workspace.root, plan.to_json(), facts, request)
         return Planned(plan, shown, rules)
 
@@ -193,8 +188,11 @@ class Backups:
                 )
             )
 
-    def _today(self) -> str:
-        return self.workspace.clock().strftime("%Y-%m-%d")
+    def _label(self, request: Request, rules: RulesFile) -> str:
+        label = request.label or label_of(rules.label, self.workspace.clock().strftime("%Y-%m-%d"))
+        if len(label) > LABEL_MOST or not label.isprintable():
+            raise LabelRefused(where=printable(label[: 2 * LABEL_MOST]))
+        return label
 
     def find_plan(self, plan_id: str) -> KeptPlan:
         """A plan that was kept."""
@@ -233,6 +231,19 @@ class Backups:
                     upload.abort()
                 raise
 
+    def pack(self, request: Request, out: Path, *, progress: Progress = no_progress) -> Filed:
+        """Write what a plan of this moment saves as a bundle file, without any vault.
+
+        `out` must not exist yet, nor lie in what is saved; whether it is wanted was asked before
+        (spec 4, the original scripts).
+        """
+        self.require_no_half_restore()
+        with self.workspace.working():
+            rules, digest = self.rules()
+            label = self._label(request, rules)
+            plan, _, seen, api = self._plan(request, rules, digest, label)
+            return Filing(self, plan, request, rules, seen.warnings, api).write(out, progress)
+
     # Looking and deleting
 
     def open_vault(self) -> Vault:
@@ -246,7 +257,8 @@ class Backups:
         index = vault.index(snapshot.id)
         needle = f'"subject":"{snapshot.id}"'.encode()
         for event in self.workspace.ledger.events(containing=needle):
-            if event.kind == CREATED and event.evidence.get("root") != index.root.hex:
+            root = event.evidence.get("root")  # None when its vault told none
+            if event.kind == CREATED and root not in (None, index.root.hex):
                 raise RootDiffers(where=snapshot.id)
         return Reading(vault, snapshot, index)
 
@@ -295,8 +307,7 @@ class Backups:
         """
         vault = self.open_vault()
         snapshot = vault.show(snapshot_id)
-        if typed.strip() != snapshot.id:
-            raise DeleteNotConfirmed(where=printable(typed.strip()[:64]))
+        require_typed(snapshot.id, typed)
         confirmation = self.workspace.consents.spend("delete", picked, self.options.relayed)
         evidence: dict[str, Json] = {
             "root": snapshot.root.hex,
@@ -310,6 +321,12 @@ class Backups:
             raise NotGone(where=gone.id)
         self.workspace.ledger.append(Draft(DELETED, gone.id, evidence))
         return gone, left.remaining
+
+
+def require_typed(snapshot_id: str, typed: str) -> None:
+    """`DeleteNotConfirmed` unless the text typed is the id, byte for byte but for outer space."""
+    if typed.strip() != snapshot_id:
+        raise DeleteNotConfirmed(where=printable(typed.strip()[:64]))
 
 
 def picked_bytes(snapshot: Snapshot) -> bytes:

@@ -21,6 +21,9 @@ CREATING = "backup.creating"
 """What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
 
 CREATED = "backup.created"
+DELETING = "backup.deleting"
+"""What is about to be deleted: should the answer be lost, the next act tells what became of it."""
+
 DELETED = "backup.deleted"
 
 

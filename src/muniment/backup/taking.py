@@ -72,6 +72,42 @@ def require_given(consents: Consents, act: str, shown: bytes, relayed: tuple[str
         raise NotConfirmed(where=act, why=why)
 
 
+def content_of(
+    room: Room,
+    plan: Plan,
+    request: Request,
+    rules: RulesFile,
+    api: Mapping[str, bytes],
+    told: list[str],
+) -> Content:
+    """What a plan saves, every file of it read."""
+    keep = [path for path in request.include if not os.path.isabs(path)]
+    return Content(
+        room.places,
+        excludes_of(room.places, rules, plan.mode, request.exclude, keep),
+        api,
+        plan.extra_paths,
+        room.workspace.clock,
+        full=plan.mode == "full",
+        keep_outside_links=request.keep_outside_links,
+        scratch=room.options.scratch,
+        told=told,
+    )
+
+
+def heading_of(room: Room, plan: Plan, content: Content) -> Heading:
+    """What the manifest says beside its contents."""
+    return Heading(
+        room.places.name,
+        plan.mode,
+        room.workspace.clock(),
+        plan.label,
+        sections_of(plan.items, plan.extra_paths, plan.api),
+        content.exclusions,
+        content.told,
+    )
+
+
 @dataclass(slots=True)
 class Taking:
     """One snapshot of a plan that holds, into an upload that was begun."""
@@ -145,37 +181,16 @@ class Taking:
         )
 
     def _content(self, cache: Cache) -> Content:
-        request, plan, places = self.request, self.plan, self.room.places
-        keep = [path for path in request.include if not os.path.isabs(path)]
-        return Content(
-            places,
-            excludes_of(places, self.rules, plan.mode, request.exclude, keep),
-            self.api,
-            plan.extra_paths,
-            self.room.workspace.clock,
-            full=plan.mode == "full",
-            keep_outside_links=request.keep_outside_links,
-            settled_ns=cache.settled_ns,
-            known_size=cache.copy_size,
-            scratch=self.room.options.scratch,
-            told=[str(warning) for warning in self.warnings],
-        )
+        told = [str(warning) for warning in self.warnings]
+        content = content_of(self.room, self.plan, self.request, self.rules, self.api, told)
+        content.settled_ns, content.known_size = cache.settled_ns, cache.copy_size
+        return content
 
     def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
-        plan = self.plan
-        heading = Heading(
-            self.room.places.name,
-            plan.mode,
-            self.room.workspace.clock(),
-            plan.label,
-            sections_of(plan.items, plan.extra_paths, plan.api),
-            content.exclusions,
-            content.told,
-        )
         packing = Packing(
             content,
             content,
-            heading,
+            heading_of(self.room, self.plan, content),
             workers=self.room.options.workers,
             memory=cache,
             have=self.upload.has,

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.backup.restore import Restores
     from muniment.backup.service import Backups
+    from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.dispatch import Dispatcher
     from muniment.handoff.sending import Agent
     from muniment.handoff.service import Handoffs
     from muniment.hosts.generic.session import WorkingSession
+    from muniment.hosts.installation import Installation
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
@@ -145,6 +147,13 @@ class House(Protocol):
     @property
     def backups(self) -> Backups:
         """The room that keeps the whole agent."""
+
+    @property
+    def whole_snapshots(self) -> WholeSnapshots:
+        """The snapshots of a server's vault by the calls that every such vault knows."""
+
+    def installation(self, host: str) -> Installation:
+        """What a host's agents are given, in the workspace."""
 
     @property
     def jobs(self) -> JobService:

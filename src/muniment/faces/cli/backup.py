@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from muniment.backup.api import folder_named
 from muniment.backup.errors import Partial, PlanMissing
 from muniment.backup.model import Receipt, Request, snapshot_json
 from muniment.backup.service import Backups
@@ -70,7 +71,7 @@ def planning(act: Callable[..., R]) -> Callable[..., R]:
         keep_outside_links: bool,
         **more: object,
     ) -> R:
-        api = None if api_dir is None else os.path.abspath(api_dir)
+        api = None if api_dir is None else folder_named(api_dir)
         request = Request(mode, exclude, include, label, api, keep_outside_links)
         return act(call, request=request, **more)
 

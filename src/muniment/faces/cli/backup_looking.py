@@ -215,17 +215,7 @@ def _write_whole(root: Root, rel: RelPath, reading: Reading, advance: Advance) -
 def delete(call: Call, snapshot: str | None, confirm: str | None) -> None:
     """Delete one snapshot for good."""
     terminal, backups = call.terminal, call.house.backups
-    half = backups.half_restore()
-    if half is not None:
-        done, of = half.progress
-        terminal.note(
-            say(
-                "⚠ the restore of {id} is half done: {done} of {of} sections",
-                id=printable(half.backup_id),
-                done=done,
-                of=of,
-            )
-        )
+    warn_of_half_restore(call)
     consents = call.house.workspace.consents
     if terminal.can_ask:
         listing = backups.list()
@@ -257,3 +247,18 @@ def delete(call: Call, snapshot: str | None, confirm: str | None) -> None:
     show = backups.list()
     if not call.options.json:
         show_snapshots(call, show)
+
+
+def warn_of_half_restore(call: Call) -> None:
+    """Say that a restore is half done, where the act may go on all the same (spec 4, step 0)."""
+    half = call.house.backups.half_restore()
+    if half is not None:
+        done, of = half.progress
+        call.terminal.note(
+            say(
+                "⚠ the restore of {id} is half done: {done} of {of} sections",
+                id=printable(half.backup_id),
+                done=done,
+                of=of,
+            )
+        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from muniment.backup.model import Receipt
 from muniment.backup.rules_file import RulesFile
@@ -97,16 +98,35 @@ def show_receipt(call: Call, receipt: Receipt) -> None:
         terminal.say(say_count("{count} slot is left.", "{count} slots are left.", receipt.remaining))
 
 
+class Shown(Protocol):
+    """A snapshot, as far as a list shows it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def sections(self) -> tuple[str, ...]: ...
+
+
 def show_snapshots(call: Call, listing: Listing) -> None:
     """The numbered list."""
+    show_numbered(call, listing.snapshots, listing.limits.snapshots or say("no limit"))
+
+
+def show_numbered(call: Call, snapshots: Sequence[Shown], cap: object) -> None:
+    """Snapshots, numbered, of so many that there may be; None where nobody knows how many."""
     terminal = call.terminal
-    if not listing.snapshots:
+    if not snapshots:
         terminal.say(say("There is no snapshot yet."))
         return
-    cap: object = say("no limit") if listing.limits.snapshots is None else listing.limits.snapshots
-    terminal.say(say("{count} / {cap}", count=len(listing.snapshots), cap=cap))
+    terminal.say(say("{count} / {cap}", count=len(snapshots), cap="?" if cap is None else cap))
     now = system_clock()
-    for number, one in enumerate(listing.snapshots, 1):
+    for number, one in enumerate(snapshots, 1):
         terminal.say(say("[{number}] {id}  {label}", number=number, id=one.id, label=_label(one)))
         terminal.say(
             say(
@@ -117,11 +137,11 @@ def show_snapshots(call: Call, listing: Listing) -> None:
                 sections=_short(one.sections),
             )
         )
-        if one.soundness is Soundness.DAMAGED:
+        if isinstance(one, Snapshot) and one.soundness is Soundness.DAMAGED:
             terminal.say(say("    ⚠ damaged in the vault"))
 
 
-def _label(one: Snapshot) -> object:
+def _label(one: Shown) -> object:
     return printable(one.label) if one.label else say("(no label)")
 
 

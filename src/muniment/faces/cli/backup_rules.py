@@ -73,6 +73,12 @@ def write_rules(call: Call, exclude: tuple[str, ...], label: str | None, notes: 
 @command(rehearses=False)
 def default_rules(call: Call) -> None:
     """Write the stock rules file, unless there is one."""
+    ensure_stock(call)
+    call.terminal.next_step("muniment backup plan")
+
+
+def ensure_stock(call: Call) -> None:
+    """Write it, and say whether there was one."""
     backups = call.house.backups
     backups.require_no_half_restore()
     place = backups.places.rules
@@ -82,7 +88,6 @@ def default_rules(call: Call) -> None:
         {"path": str(place), "created": created},
         lambda: call.terminal.print(f"{word} {printable(str(place))}"),
     )
-    call.terminal.next_step("muniment backup plan")
 
 
 def converse(call: Call, backups: Backups) -> None:

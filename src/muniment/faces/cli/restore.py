@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from muniment.backup.errors import NoUndo, RestoreFailed, RestoreStale, UndoIncomplete
+from muniment.backup.errors import NoUndo, RestoreStale, UndoIncomplete
 from muniment.backup.fetching import Fetched
 from muniment.backup.placing import Advance
 from muniment.backup.restore import Restores
@@ -21,8 +21,8 @@ from muniment.faces.cli.backup_pages import pick
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.restore_pages import (
+    finish_applied,
     show_api,
-    show_applied,
     show_restore_plan,
     show_sections,
     show_trouble,
@@ -258,15 +258,7 @@ def _confirm(call: Call, order: Order) -> None:
 def _tell(
     call: Call, restores: Restores, plan: RestorePlan | None, applied: Applied, fetched: Fetched | None
 ) -> None:
-    blocked = plan.of(Status.BLOCKED) if plan else []
-    value: dict[str, Json] = applied.to_json()
-    value["blocked"] = [item.to_json() for item in blocked]
-    errors = len(applied.troubles) + len(blocked)
-    call.terminal.result(value, lambda: show_applied(call, applied, errors))
-    for trouble in applied.troubles:
-        show_trouble(call, trouble)
-    if errors:
-        raise RestoreFailed(where=applied.backup_id, count=errors)
+    finish_applied(call, plan, applied)
     if applied.open:
         _show_open(call, restores, applied.open[0], fetched)
     else:

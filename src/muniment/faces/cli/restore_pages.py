@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from muniment.backup.errors import RestoreFailed
 from muniment.backup.fetching import Fetched
 from muniment.backup.restore_diff import BYTES_MOST, differing_lines
 from muniment.backup.restore_model import Applied, Item, RestorePlan, Status, Trouble, Undone, is_counted
-from muniment.canonical import NotJson, read_json
+from muniment.canonical import Json, NotJson, read_json
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.evidence import Kind
@@ -127,6 +128,19 @@ def _differences(call: Call, item: Item, plan: RestorePlan, fetched: Fetched) ->
         terminal.print(f"    {printable(line)}")
     if more:
         terminal.say(say_count("    … {count} more line", "    … {count} more lines", more))
+
+
+def finish_applied(call: Call, plan: RestorePlan | None, applied: Applied) -> None:
+    """The result of a restore; `RestoreFailed` when something of it could not be done."""
+    blocked = plan.of(Status.BLOCKED) if plan else []
+    value: dict[str, Json] = applied.to_json()
+    value["blocked"] = [item.to_json() for item in blocked]
+    errors = len(applied.troubles) + len(blocked)
+    call.terminal.result(value, lambda: show_applied(call, applied, errors))
+    for trouble in applied.troubles:
+        show_trouble(call, trouble)
+    if errors:
+        raise RestoreFailed(where=applied.backup_id, count=errors)
 
 
 def show_applied(call: Call, applied: Applied, errors: int) -> None:

@@ -45,6 +45,10 @@ ROOT = Group(
             say("Keep snapshots for many users, over HTTP."),
             extra="serve",
         ),
+        "install": Entry(
+            "muniment.faces.cli.install:install",
+            say("Give a host's agents what they need of Muniment, or take it away."),
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),

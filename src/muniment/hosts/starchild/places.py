@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from muniment.hosts.generic.places import SECRET
@@ -26,10 +27,13 @@ def recognises(workspace: Path, environment: Mapping[str, str]) -> bool:
 
 
 def found(workspace: Path, environment: Mapping[str, str]) -> Places:
-    """The layout around a workspace; `DATA_DIR` names the data folder elsewhere than at `/data`."""
+    """The layout around a workspace; `DATA_DIR` names the data folder elsewhere than at `/data`, and
+    `BACKUP_RULES_PATH` the rules file elsewhere than in the workspace's `config`."""
     data = Path(environment.get("DATA_DIR") or DATA)
     usual = workspace == DATA / "workspace" and data == DATA
-    return places(None if usual else workspace, data)
+    layout = places(None if usual else workspace, data)
+    rules = environment.get("BACKUP_RULES_PATH")
+    return replace(layout, rules=Path(os.path.abspath(rules))) if rules else layout
 
 
 def places(workspace: Path | None = None, data: Path = DATA) -> Places:

@@ -1,0 +1,438 @@
+"""Floor 3, `vault`: a client that speaks the plain wire: the calls that existing clients make, no others.
+
+Implements `muniment.bundle.whole.WholeVault` from the table of spec 5 alone, so that it works with
+every vault that speaks it.  Nothing that is answered is believed beyond its shape.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import random
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from muniment.bundle.whole import Begun, Description, Full, Kept, Listed, Shelf
+from muniment.canonical import NotJson, read_json
+from muniment.errors import MunimentError, NotFound
+from muniment.message import Message, say
+from muniment.path import printable
+from muniment.vault.description import is_snapshot_id
+from muniment.vault.errors import (
+    BadUpload,
+    PeerRefused,
+    SnapshotDamaged,
+    TokenRefused,
+    UnknownSnapshot,
+    UploadGone,
+    VaultAnswer,
+    VaultUnreachable,
+)
+from muniment.vault.place import Address
+
+SILENCE_S = 60.0
+ANSWER_MOST = 16 << 20
+CHUNK = 256 << 10
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LOST = (OSError, http.client.HTTPException)
+
+
+class PlainVault:
+    """A tenant's vault at an address; each call has a connection of its own.
+
+    `token` is asked for the bearer token at each call, `note` is told what a person should know, and
+    `pause` waits so many seconds before the one second try of a call that may be made twice.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        token: Callable[[], str],
+        *,
+        note: Callable[[Message], None] = lambda message: None,
+        pause: Callable[[float], None] = time.sleep,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        self._address = address
+        self._token = token
+        self._note = note
+        self._pause = pause
+        self._silence = silence_s
+
+    @property
+    def url(self) -> str:
+        """Its address, as a person may read it."""
+        return f"{'https' if self._address.secure else 'http'}://{self._shown}{self._address.base}"
+
+    @property
+    def _shown(self) -> str:
+        host = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
+        return f"{host}:{self._address.port}"
+
+    # What there is
+
+    def shelf(self) -> Shelf:
+        """Everything there is, newest first."""
+        _, said = self._json("GET", "/backups", 200, again=True)
+        with self._reading():
+            listed = sorted(
+                (_listed(one) for one in said["backups"]), key=lambda one: one.created_at, reverse=True
+            )
+            quota, limits = said.get("quota"), said.get("limits")
+            told = quota if isinstance(quota, dict) else {}
+            return Shelf(
+                tuple(listed),
+                quota,
+                limits,
+                _number_or_none(told.get("snapshots")),
+                _number_or_none(told.get("remaining")),
+                _text_or_none(said.get("vault")) or self.url,
+            )
+
+    def show(self, backup_id: str) -> Listed:
+        """One snapshot."""
+        for one in self.shelf().listed:
+            if one.id == backup_id:
+                return one
+        raise UnknownSnapshot(where=printable(backup_id[:64]))
+
+    def delete(self, backup_id: str) -> None:
+        """Remove one snapshot; that it is gone already is no error, for the answer may have been lost."""
+        with (
+            suppress(UnknownSnapshot),
+            self._call("DELETE", _snapshot_path(backup_id), again=True) as answer,
+        ):
+            self._require(answer, UnknownSnapshot(where=backup_id), 204, 200)
+
+    # Uploads
+
+    def create(self, data: bytes, said: Description, *, replace: str | None = None) -> Kept | Full:
+        """Send a small file at once."""
+        path = "/backups"
+        if replace is not None:
+            _require_id(replace)
+            path += f"?replace={quote(replace, safe='')}"
+        headers = {"content-type": "application/octet-stream", "x-manifest": json.dumps(_manifest(said))}
+        unknown = UnknownSnapshot(where=replace or "")
+        status, answer = self._json("POST", path, 201, 409, body=data, headers=headers, missing=unknown)
+        return self._kept(answer) if status == 201 else self._full(answer)
+
+    def reserve(self, total: int, said: Description, *, replace: str | None = None) -> Begun | Full:
+        """Begin an upload by offsets."""
+        asked: dict[str, Any] = {"total": total, "manifest": _manifest(said)}
+        if replace is not None:
+            _require_id(replace)
+            asked["replace"] = replace
+        status, answer = self._json(
+            "POST",
+            "/uploads/reserve",
+            201,
+            409,
+            body=json.dumps(asked).encode("ascii"),
+            headers={"content-type": "application/json"},
+            missing=UnknownSnapshot(where=replace or ""),
+        )
+        if status == 409:
+            return self._full(answer)
+        with self._reading():
+            upload_id = _text(answer["upload_id"])
+            if not 0 < len(upload_id) <= 256:
+                raise ValueError("upload_id")
+            return Begun(upload_id, _number(answer["offset"]))
+
+    def offset(self, upload_id: str) -> int:
+        """Where an upload stands; `UploadGone` when it does not any more."""
+        gone = UploadGone(where=printable(upload_id[:64]))
+        _, answer = self._json("GET", _upload_path(upload_id), 200, again=True, missing=gone)
+        with self._reading():
+            return _number(answer["offset"])
+
+    def send(self, upload_id: str, start: int, data: bytes, total: int) -> int | Kept | Full:
+        """Send the bytes from an offset on; where the vault stands elsewhere, it says where."""
+        status, answer = self._json(
+            "POST",
+            f"{_upload_path(upload_id)}/chunk",
+            201,
+            202,
+            409,
+            body=data,
+            headers={
+                "content-type": "application/octet-stream",
+                "content-range": f"bytes {start}-{start + len(data) - 1}/{total}",
+            },
+            missing=UploadGone(where=printable(upload_id[:64])),
+        )
+        if status == 201:
+            return self._kept(answer)
+        if status == 409 and (not isinstance(answer, dict) or "offset" not in answer):
+            return self._full(answer)
+        with self._reading():
+            return _number(answer["offset"])
+
+    def abort(self, upload_id: str) -> None:
+        """Give an upload up."""
+        gone = UploadGone(where=printable(upload_id[:64]))
+        with suppress(UploadGone), self._call("DELETE", _upload_path(upload_id), again=True) as answer:
+            self._require(answer, gone, 204, 200)
+
+    # Downloads
+
+    def download(self, backup_id: str) -> Iterator[bytes]:
+        """The bytes of the tar.gz; the last of them is followed by an error unless all were right."""
+        with self._call("GET", _snapshot_path(backup_id), again=True) as answer:
+            self._require(answer, UnknownSnapshot(where=backup_id), 200)
+            told = answer.headers.get("x-sha256", "").strip().lower()
+            if not _DIGEST.fullmatch(told):
+                raise VaultAnswer(
+                    where=backup_id, why=say("it has no X-Sha256 by which it could be verified")
+                )
+            length = answer.headers.get("content-length", "")
+            state, size = hashlib.sha256(), 0
+            while block := self._read(answer, CHUNK):
+                state.update(block)
+                size += len(block)
+                yield block
+            if length.isascii() and length.isdigit() and size != int(length):
+                raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+            if state.hexdigest() != told:
+                raise SnapshotDamaged(where=backup_id, why=say("its bytes are not those of its digest"))
+
+    # Calls
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        *statuses: int,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool = False,
+        missing: NotFound | None = None,
+    ) -> tuple[int, Any]:
+        with self._call(method, path, body, headers or {}, again=again) as answer:
+            self._require(answer, missing, *statuses)
+            data = self._whole(answer)
+        try:
+            return answer.status, read_json(data)
+        except NotJson as error:
+            raise VaultAnswer(where=self._shown, why=say("{finding}", finding=error)) from error
+
+    @contextmanager
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        again: bool = False,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """One call; with `again` one that was lost on the way is made once more."""
+        sent = {**(headers or {}), "authorization": f"Bearer {self._token()}"}
+        if body is not None:
+            sent["content-length"] = str(len(body))
+        try:
+            connection, answer = self._send(method, path, body, sent)
+        except _LOST as error:
+            if not again:
+                raise self._unreachable(error) from error
+            self._note(say("The vault did not answer ({error}); it is asked once more.", error=_told(error)))
+            self._pause(random.uniform(0.2, 1.0))
+            try:
+                connection, answer = self._send(method, path, body, sent)
+            except _LOST as second:
+                raise self._unreachable(second) from second
+        try:
+            yield answer
+        finally:
+            answer.close()
+            connection.close()
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        one = self._address
+        connection: http.client.HTTPConnection
+        if one.secure:
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(
+                one.host, one.port, timeout=self._silence, context=context
+            )
+        else:
+            connection = http.client.HTTPConnection(one.host, one.port, timeout=self._silence)
+        try:
+            connection.putrequest(method, one.base + path, skip_accept_encoding=True)
+            for name, value in headers.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            try:
+                for start in range(0, len(body or b""), CHUNK):
+                    connection.send(memoryview(body or b"")[start : start + CHUNK])
+            except (BrokenPipeError, ConnectionResetError):
+                # Refused before all of it was sent: the answer says why, if it is there.
+                return connection, connection.getresponse()
+            return connection, connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
+        try:
+            return answer.read(most)
+        except _LOST as error:
+            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short")) from error
+
+    def _whole(self, answer: http.client.HTTPResponse) -> bytes:
+        data = self._read(answer, ANSWER_MOST + 1)
+        if len(data) > ANSWER_MOST:
+            raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=ANSWER_MOST))
+        if answer.length:
+            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+        return data
+
+    def _require(self, answer: http.client.HTTPResponse, missing: NotFound | None, *statuses: int) -> None:
+        """Raise what a status means where it is not one of these; what was said stands in the reason."""
+        status = answer.status
+        if status in statuses:
+            return
+        said = self._said(answer)
+        if status == 404 and missing is not None:
+            raise missing
+        kinds: dict[int, type[MunimentError]] = {
+            400: BadUpload,
+            401: TokenRefused,
+            403: PeerRefused,
+            409: BadUpload,
+            413: BadUpload,
+        }
+        kind = kinds.get(status, VaultUnreachable if status >= 500 else VaultAnswer)
+        raise kind(
+            where=self._shown,
+            why=say("it answered {status}: {finding}", status=status, finding=said)
+            if said
+            else say("it answered with status {status}", status=status),
+        )
+
+    def _said(self, answer: http.client.HTTPResponse) -> str:
+        """What an error of the wire says for people, as far as it has the shape of one."""
+        try:
+            said = read_json(self._whole(answer))
+            parts = [said.get("message") or said.get("error")]
+            detail = said.get("detail")
+            parts += [detail.get("why")] if isinstance(detail, dict) else [detail]
+        except (NotJson, AttributeError):
+            return ""
+        return printable(" ".join(part for part in parts if isinstance(part, str) and part)[:500])
+
+    def _full(self, said: Any) -> Full:
+        """What a 409 says of the slots; any other 409 is a refusal."""
+        if isinstance(said, dict) and said.get("error") == "quota_exceeded":
+            with self._reading():
+                current = said["current"]
+                if not all(isinstance(one, dict) for one in current):
+                    raise TypeError("current")
+                return Full(tuple(current))
+        finding = str(said.get("message") or said.get("error") or "") if isinstance(said, dict) else ""
+        why = say("it answered {status}: {finding}", status=409, finding=printable(finding[:500]))
+        raise BadUpload(where=self._shown, why=why)
+
+    def _kept(self, said: Any) -> Kept:
+        with self._reading():
+            backup_id, digest = _text(said["backup_id"]), _text(said["sha256"]).lower()
+            if not is_snapshot_id(backup_id) or not _DIGEST.fullmatch(digest):
+                raise ValueError(backup_id)
+            return Kept(
+                backup_id,
+                _number(said["size_bytes"]),
+                digest,
+                _number_or_none(said["remaining_slots"]),
+                _digest_or_none(said.get("root")),
+            )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What is said has to have the shape that a vault's answers have."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            finding = say("it has not the shape that it should have ({kind})", kind=type(error).__name__)
+            raise VaultAnswer(where=self._shown, why=finding) from error
+
+    def _unreachable(self, error: Exception) -> VaultUnreachable:
+        return VaultUnreachable(where=self._shown, why=say("{finding}", finding=_told(error)))
+
+
+def _told(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return printable(text or type(error).__name__)
+
+
+def _manifest(said: Description) -> dict[str, Any]:
+    return {"user_label": said.label, "sections": list(said.sections)}
+
+
+def _require_id(backup_id: str) -> None:
+    if not is_snapshot_id(backup_id):
+        raise UnknownSnapshot(where=printable(backup_id[:64]))
+
+
+def _snapshot_path(backup_id: str) -> str:
+    _require_id(backup_id)
+    return f"/backups/{quote(backup_id, safe='')}"
+
+
+def _upload_path(upload_id: str) -> str:
+    return f"/uploads/{quote(upload_id, safe='')}"
+
+
+def _listed(said: Mapping[str, Any]) -> Listed:
+    backup_id = _text(said["backup_id"])
+    if not is_snapshot_id(backup_id):
+        raise ValueError(backup_id)
+    return Listed(
+        backup_id,
+        _text_or_none(said["user_label"]) or "",
+        datetime.fromtimestamp(_moment(said["created_at"]), UTC),
+        _number(said["size_bytes"]),
+        tuple(_text(one) for one in said["sections"]),
+        _digest_or_none(said.get("sha256")),
+        _digest_or_none(said.get("root")),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not (value.isprintable() or value == ""):
+        raise TypeError("a text was expected")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError("a number was expected")
+    return value
+
+
+def _number_or_none(value: Any) -> int | None:
+    return None if value is None else _number(value)
+
+
+def _moment(value: Any) -> float:
+    """Seconds since 1970; some vaults tell fractions of them."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        raise TypeError("a moment was expected")
+    return value
+
+
+def _digest_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and _DIGEST.fullmatch(value) else None
