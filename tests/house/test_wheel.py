@@ -61,7 +61,7 @@ def test_the_wheel_holds_the_package_its_languages_and_its_licence(wheel: Path) 
         if name.parts[0] == "src" and name.suffix != ".po"
     }
     assert sources - names == set()
-    assert "muniment/py.typed" in names
+    assert {"muniment/py.typed", "muniment/skills/backup/SKILL.md"} <= names
     languages = {name.parts[-2] for name in committed() if name.suffix == ".po"}
     assert languages == {"zh_CN"}
     assert {f"{LOCALE}/{language}/LC_MESSAGES/muniment.mo" for language in languages} <= names
@@ -107,3 +107,13 @@ def test_the_installed_program_gives_the_demonstration(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ARCHIVE_STATUS: OK | ARCHIVE_ROOT: archives/" in done.stdout + done.stderr
     assert any("\u4e00" <= sign <= "\u9fff" for sign in done.stdout + done.stderr) == (language == "zh_CN")
+
+
+def test_the_installed_program_gives_a_host_its_skill(installed: Path, tmp_path: Path) -> None:
+    """Away from the source tree the skill comes out of the wheel."""
+    (tmp_path / "workspace").mkdir()
+    done = run([installed / "muniment", "install", "starchild"], tmp_path, DATA_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    script = tmp_path / "workspace" / "skills" / "backup" / "scripts" / "ensure_rules.py"
+    done = run([sys.executable, "-I", "-S", script], tmp_path, DATA_DIR=str(tmp_path), HOME=str(tmp_path))
+    assert (done.returncode, done.stdout[:8]) == (0, "CREATED "), done.stdout + done.stderr
