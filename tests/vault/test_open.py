@@ -43,8 +43,11 @@ BAD = [
     "file:///srv/%00",
     "file:///srv/../etc",
     "file:///srv/%2e%2e/etc",
-    "http://127.0.0.1:8080",
-    "https://vault.example",
+    "http://",
+    "https://user:secret@vault.example",
+    "https://vault.example/?token=x",
+    "http://vault.example/#x",
+    "http://vault.example:99999",
     "s3://bucket/x",
     "file://[::1/x",
 ]
@@ -62,6 +65,12 @@ def test_addresses_that_are_refused_by_the_setting(address: str) -> None:
     with pytest.raises(BadSetting) as caught:
         settings.get(VAULT_URL)
     assert caught.value.why is not None and str(caught.value.why)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8080", "https://vault.example/base"])
+def test_addresses_of_servers_are_taken(address: str) -> None:
+    settings = Settings([VAULT_URL], [Layer("environment", {"vault.url": address})])
+    assert settings.get(VAULT_URL) == address
 
 
 def test_other_schemes_are_named() -> None:
