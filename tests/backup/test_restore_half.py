@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from tests.backup.world import World, put
 
-from muniment.backup.errors import NoRestore, OtherRestore, RestoreLogBroken, RestoreLogDoubled
+from muniment.backup.errors import (
+    NoRestore,
+    OtherRestore,
+    RestoreLogBroken,
+    RestoreLogDoubled,
+    RestoreStale,
+)
 from muniment.backup.model import Request
 from muniment.backup.restore_model import Status
 from muniment.backup.restore_rules import choose, destiny
@@ -109,6 +115,21 @@ def test_undoing_a_half_done_restore_ends_it(stuck: tuple[World, str, str]) -> N
     world.restores.undo(restore)
     assert world.restores.half() is None
     assert not (world.workspace / "b").exists()
+
+
+def test_it_does_not_go_on_in_other_folders(stuck: tuple[World, str, str]) -> None:
+    world, snapshot, restore = stuck
+    names = world.places.__slots__
+    here = world.places
+    world.places = here.__class__(
+        **{**{name: getattr(here, name) for name in names}, "data": world.place / "other"}
+    )
+    for act in (lambda: world.restores.go_on(snapshot), lambda: world.restores.undo(restore)):
+        with pytest.raises(RestoreStale):
+            act()
+    assert (world.workspace / "b").exists() and not (world.place / "other").exists()
+    world.places = here
+    assert [one.rel for one in world.restores.go_on(snapshot).troubles] == ["a"]
 
 
 def test_a_torn_last_line_is_dropped_and_written_over(stuck: tuple[World, str, str]) -> None:

@@ -16,6 +16,7 @@ import pytest
 from tests.backup.test_databases import CRASH, run
 from tests.backup.world import World, put
 
+from muniment.backup.errors import PartialReplacesNothing
 from muniment.backup.model import Receipt
 from muniment.backup.taking import Taking
 from muniment.bundle.tree import Tree
@@ -31,6 +32,25 @@ def place() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
+
+
+BROKEN = b"SQLite format 3\0" + bytes(1008)
+"""It says that it is a database, and is none: packed as it lies, and the snapshot is partial."""
+
+
+def test_a_partial_snapshot_takes_no_other_ones_place_unless_told(world: World) -> None:
+    kept = world.snapshot()
+    world.write("broken.db", BROKEN)
+    planned = world.plan()
+    world.confirm(planned)
+    with pytest.raises(PartialReplacesNothing) as caught:
+        world.backups.create(planned.plan.plan_id, replace=kept.snapshot.id)
+    assert "broken.db" in caught.value.where
+    assert [one.id for one in world.vault.list().snapshots] == [kept.snapshot.id]
+    assert world.vault.list().uploading == 0
+    world.confirm(planned)
+    made = world.backups.create(planned.plan.plan_id, replace=kept.snapshot.id, allow_partial=True)
+    assert made.partial and [one.id for one in world.vault.list().snapshots] == [made.snapshot.id]
 
 
 def as_nobody(place: Path, act: Callable[[], None]) -> None:

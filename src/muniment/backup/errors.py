@@ -85,6 +85,14 @@ class Partial(NotVerified):
     guidance = "Mend what is named and run it again, or accept it with --allow-partial."
 
 
+class PartialReplacesNothing(NotVerified):
+    """A snapshot that lacks files must not take the place of one that may have them."""
+
+    code = "PARTIAL_REPLACES_NOTHING"
+    what = "Nothing was stored or replaced: {count} of its files would not be in the snapshot as they are."
+    guidance = "Mend what is named and plan again, or replace all the same with --allow-partial."
+
+
 class DeleteNotConfirmed(Blocked):
     """The id typed is not the id of the snapshot that was picked."""
 

@@ -242,9 +242,6 @@ class Restores:
         self.prune()
         now = self.workspace.clock()
         plan = order.plan
-        places = {WORKSPACE: self.workspace.root.path}
-        if self.places.data is not None:
-            places[DATA] = str(self.places.data)
         one = RestoreSet(
             new_ulid(now, self.workspace.entropy),
             plan.backup_id,
@@ -254,7 +251,7 @@ class Restores:
             confirmation.shown.hex,
             confirmation.witness.value,
             order.skipped,
-            places,
+            self._places_now(),
             plan.sections,
             order.steps,
             not fetched.whole,
@@ -360,6 +357,7 @@ class Restores:
         with self.workspace.working(alone=True, wait=False):
             half = self._half_of(backup_id)
             one = self.sets.find(half.restore)
+            self._require_same_places(one)
             fetched = self._fetched_again(one)
             return self._go(one, fetched, again=True, progress=progress)
 
@@ -370,6 +368,17 @@ class Restores:
         if backup_id is not None and backup_id != half.backup_id:
             raise OtherRestore(where=printable(half.backup_id))
         return half
+
+    def _places_now(self) -> dict[str, str]:
+        places = {WORKSPACE: self.workspace.root.path}
+        if self.places.data is not None:
+            places[DATA] = str(self.places.data)
+        return places
+
+    def _require_same_places(self, one: RestoreSet) -> None:
+        """The steps of a set hold for the folders they were planned for, and for no others."""
+        if one.root_id != self.workspace.identity.root_id or one.places != self._places_now():
+            raise RestoreStale(where=one.restore, why=say("it was begun for other folders"))
 
     def _fetched_again(self, one: RestoreSet) -> Fetched:
         """What was fetched for it; fetched anew where it is gone or was changed."""
@@ -459,6 +468,7 @@ class Restores:
                 raise NoUndo(where=printable(restore[:64])) from error
             if one.root_id != self.workspace.identity.root_id:
                 raise NoUndo(where=restore, why=say("it was made in another workspace"))
+            self._require_same_places(one)
             half = self.half()
             if half is not None and half.restore != restore:
                 self.require_none()

@@ -206,11 +206,13 @@ class Backups:
         *,
         replace: str | None = None,
         reread: bool = False,
+        allow_partial: bool = False,
         progress: Progress = no_progress,
     ) -> Receipt:
         """Take the snapshot of a plan that was confirmed: `PlanMissing`, `PlanStale`, `NotConfirmed`.
 
-        The confirmation is spent when packing begins.
+        The confirmation is spent when packing begins.  One that turns out partial replaces nothing
+        (`PartialReplacesNothing`) unless that is allowed.
         """
         self.require_no_half_restore()
         kept = self.find_plan(plan_id)
@@ -224,7 +226,7 @@ class Backups:
             upload = Upload.begin(self.open_vault(), replace)
             try:
                 confirmation = self.workspace.consents.spend("create", kept.shown, self.options.relayed)
-                taking = Taking(self, plan, kept.request, rules, seen.warnings, api, upload)
+                taking = Taking(self, plan, kept.request, rules, seen.warnings, api, upload, allow_partial)
                 return taking.take(confirmation, reread=reread, progress=progress)
             except BaseException:
                 with suppress(MunimentError):

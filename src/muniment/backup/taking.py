@@ -11,6 +11,7 @@ from typing import Protocol
 
 from muniment.backup.cache import Cache
 from muniment.backup.content import PURPOSE, Content, sentence
+from muniment.backup.errors import PartialReplacesNothing
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
 from muniment.backup.subject import CREATED, CREATING
@@ -24,6 +25,7 @@ from muniment.digest import sha256
 from muniment.disk.scratch import remove_leftovers
 from muniment.hosts.places import Places
 from muniment.message import Message, say
+from muniment.path import printable
 from muniment.record.consent import Confirmation, Consents, suffices
 from muniment.record.errors import NotConfirmed
 from muniment.record.event import Draft
@@ -119,6 +121,7 @@ class Taking:
     warnings: Sequence[Message]
     api: Mapping[str, bytes]
     upload: Upload
+    allow_partial: bool = False
 
     def take(
         self, confirmation: Confirmation, *, reread: bool = False, progress: Progress = no_progress
@@ -154,6 +157,9 @@ class Taking:
         room, plan = self.room, self.plan
         faults = (*content.faults, *packing.faults)
         partial = any(fault.kind != "changed" for fault in faults)
+        if partial and self.upload.replaces is not None and not self.allow_partial:
+            lost = [fault for fault in faults if fault.kind != "changed"]
+            raise PartialReplacesNothing(where=printable(lost[0].path), why=lost[0].finding, count=len(lost))
         evidence = self._evidence(packing, confirmation, partial, len(faults))
         room.workspace.ledger.append(Draft(CREATING, plan.plan_id, evidence))
         witness = bear_witness(room.workspace.ledger, room.workspace.identity.root_id)

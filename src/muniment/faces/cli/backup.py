@@ -133,7 +133,7 @@ def create(
     backups = call.house.backups
     backups.require_no_half_restore()
     chosen = _chosen(call, backups, plan_id, request)
-    receipt = _taken(call, backups, chosen, replace, reread)
+    receipt = _taken(call, backups, chosen, replace, reread, allow_partial)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
     if receipt.partial and not allow_partial:
         lost = [fault for fault in receipt.faults if fault.kind != "changed"]
@@ -196,13 +196,17 @@ def _settled(call: Call, backups: Backups, request: Request) -> tuple[str, bytes
         request = changed
 
 
-def _taken(call: Call, backups: Backups, plan_id: str, replace: str | None, reread: bool) -> Receipt:
+def _taken(
+    call: Call, backups: Backups, plan_id: str, replace: str | None, reread: bool, allow_partial: bool
+) -> Receipt:
     terminal = call.terminal
     total = int(read_json(backups.find_plan(plan_id).shown)["total_size_bytes"])
     while True:
         try:
             with terminal.progress(say("saving"), total) as advance:
-                return backups.create(plan_id, replace=replace, reread=reread, progress=advance)
+                return backups.create(
+                    plan_id, replace=replace, reread=reread, allow_partial=allow_partial, progress=advance
+                )
         except QuotaExceeded:
             snapshots = backups.list().snapshots
             current: list[Json] = [snapshot_json(one) for one in snapshots]
