@@ -9,13 +9,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _MNT_DETACH = 2
+_CLONE_NEWNS = 0x00020000
 MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 32, 4096
+_MS_REC, _MS_PRIVATE = 16384, 1 << 18
 
 
 def refuse_or_skip(missing: str) -> None:
@@ -38,8 +41,20 @@ def mounted(
         unmount(where)
 
 
+@cache
+def _mounts_of_our_own() -> None:
+    """From here on this process mounts for itself alone: a run that is killed leaves none behind.
+
+    A mount that stays blocks the removal of its folder, and so the next run of the tests.
+    """
+    if _libc.unshare(_CLONE_NEWNS) != 0 or _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
+        number = ctypes.get_errno()
+        refuse_or_skip(f"the right to mount apart from others ({os.strerror(number)})")
+
+
 def mount(kind: str, where: Path, options: str = "", *, source: str = "none", flags: int = 0) -> None:
     """`mount(2)`; without the right to do so the test is skipped, in CI it fails."""
+    _mounts_of_our_own()
     status = _libc.mount(source.encode(), os.fsencode(where), kind.encode(), flags, options.encode() or None)
     if status != 0:
         number = ctypes.get_errno()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.stage import MS_BIND, mounted
 from tests.job.registries import finished
 from tests.job.standin import StandIn, open_service
 
@@ -93,15 +93,8 @@ def test_the_authoring_folder_may_be_a_link_itself(tmp_path: Path) -> None:
 @pytest.fixture
 def bound(tmp_path: Path, authoring: Path) -> Iterator[Path]:
     """The authoring folder under another name, by a real bind mount."""
-    point = tmp_path / "bound"
-    point.mkdir()
-    done = subprocess.run(["mount", "--bind", authoring, point], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"no bind mounts here: {done.stderr.strip()}")
-    try:
+    with mounted("", tmp_path / "bound", source=str(authoring), flags=MS_BIND) as point:
         yield point
-    finally:
-        subprocess.run(["umount", point], check=True)
 
 
 def test_by_bind_mount(tmp_path: Path, authoring: Path, bound: Path) -> None:

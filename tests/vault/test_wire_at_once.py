@@ -8,12 +8,12 @@ import os
 import random
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.faults.stage import mounted
 from tests.vault.killing import Fuse, Killed, doomed
 from tests.vault.load import Process, killed_under_load
 from tests.vault.servers import Served
@@ -257,13 +257,8 @@ def test_what_a_header_says_of_an_address_counts_from_trusted_proxies_alone(quic
 # Full disks
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_a_full_disk_is_507_and_nothing_else_is_lost(tmp_path: Path) -> None:
-    place = tmp_path / "disk"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with mounted("tmpfs", tmp_path / "disk", "size=4m") as place:
         served = Served(place / "served", SERVED)
         try:
             one = TableClient(served.port, served.token())
@@ -280,8 +275,6 @@ def test_a_full_disk_is_507_and_nothing_else_is_lost(tmp_path: Path) -> None:
             assert one.create(noise(500_000, 4)).status == 201, "what fits is still taken"
         finally:
             served.close()
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 # Killed
