@@ -58,7 +58,8 @@ def _own_program() -> tuple[str, ...]:
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own) == "muniment" and os.access(own, os.X_OK):
         return (own,)
-    return (sys.executable, "-m", "muniment")
+    # Not from the folder that a host happens to work in, where anybody may have put a module.
+    return (sys.executable, "-P", "-m", "muniment")
 
 
 def declared() -> tuple[Setting[Any], ...]:
