@@ -119,6 +119,14 @@ SHELL: list[Call] = [
     bash("mv into", "mv report.md archives/s1/T/report.md", ARCHIVE),
     bash("mv out of", "mv archives/s1/T/report.md .", ARCHIVE),
     bash("mv the plan away", "mv archives/s1/PLAN.md .", ARCHIVE),
+    bash("cp over the plan", "cp draft.md archives/s1/PLAN.md", ALLOW),
+    bash("mv a draft over the plan", "mv notes.md archives/s1/PLAN.md", ALLOW),
+    bash("a link in the place of the plan", "ln -sf /tmp/x archives/s1/PLAN.md", ARCHIVE),
+    bash("rm by ..", "rm -rf archives/s1/..", ARCHIVE),
+    bash("rm the workspace from above", "cd .. && rm -rf w", ARCHIVE),
+    bash(
+        "one among many", "rm " + " ".join(f"f{n}" for n in range(500)) + " archives/s1/T/report.md", ARCHIVE
+    ),
     bash("mv elsewhere", "mv notes.md sub/", ALLOW),
     bash("ln into", "ln -s /tmp/x archives/s1/T/x", ARCHIVE),
     bash("a second name of a deliverable", "ln archives/s1/T/report.md mine.md", ARCHIVE),
