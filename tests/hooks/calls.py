@@ -206,6 +206,8 @@ HOSTED: list[Call] = [
     ("write beside", "Write", {"file_path": "{w}/../other.md"}, OUTSIDE),
     ("write into /tmp", "Bash", {"command": "echo x > /tmp/x"}, OUTSIDE),
     ("write into nothing", "Bash", {"command": "ls > /dev/null 2>&1"}, ALLOW),
+    ("write to a stream", "Bash", {"command": "echo x > /dev/stderr; echo y > /dev/fd/2"}, ALLOW),
+    ("write into memory", "Bash", {"command": "echo x > /dev/shm/x"}, OUTSIDE),
     ("write through a link that leads out", "Write", {"file_path": "{w}/out/x.md"}, OUTSIDE),
     ("write into the archive", "Bash", {"command": "touch archives/s1/x"}, ARCHIVE),
     ("write as OpenClaw names it", "write", {"path": "archives/s1/x"}, ARCHIVE),

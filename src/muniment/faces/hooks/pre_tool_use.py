@@ -164,7 +164,8 @@ def _looked_at(kind: str, path: str, hosted: tuple[str, ...] | None) -> Iterator
     if "\0" in path:
         return
     path = _expanded(path)
-    if os.path.isfile(os.path.dirname(path)):  # nothing can be written below a file
+    # Nothing can be written below a file, and where a stream leads is the host's own affair.
+    if os.path.isfile(os.path.dirname(path)) or deciding.is_stream(tuple(path.split("/")[1:])):
         return
     places = [
         os.path.join(os.path.realpath(os.path.dirname(path.rstrip("/"))), os.path.basename(path.rstrip("/")))
