@@ -12,25 +12,24 @@ from muniment.hosts.launch import attend
 from muniment.message import Message, say
 from muniment.path import printable
 from muniment.record.state import is_initialised
+from muniment.settings import BadSetting
 
 
 def tell_of(
     call: Call, error: BaseException, *, event: Happened | None = None, backup_id: str | None = None
 ) -> Json:
     """Tell of an error; gives what the result says of it: None when no program is set."""
-    if not call.house.settings().get(NOTIFY):
-        return None
     where, root_id = _whence(call)
-    notice = notice_of(
-        error, at=system_clock(), workspace=where, root_id=root_id, event=event, backup_id=backup_id
+    return _hand_over(
+        call,
+        notice_of(
+            error, at=system_clock(), workspace=where, root_id=root_id, event=event, backup_id=backup_id
+        ),
     )
-    return _hand_over(call, notice)
 
 
 def tell_of_damage(call: Call, where: str, why: Message) -> Json:
     """Tell of damage that was found without an error."""
-    if not call.house.settings().get(NOTIFY):
-        return None
     workspace, root_id = _whence(call)
     return _hand_over(call, damage(where, why, at=system_clock(), workspace=workspace, root_id=root_id))
 
@@ -46,9 +45,16 @@ def _whence(call: Call) -> tuple[str, str]:
 
 
 def _hand_over(call: Call, notice: Notice) -> Json:
-    # What it prints is nobody's business: the streams here belong to the act.
-    command = call.house.settings().get(NOTIFY)
-    why = tell(command, notice, lambda words, data: attend(words, data, keep=False))
+    why: Message | None
+    try:
+        command = call.house.settings().get(NOTIFY)
+    except BadSetting as error:
+        why = error.why or error.message  # whoever can not be told does not undo what was done
+    else:
+        if not command:
+            return None
+        # What it prints is nobody's business: the streams here belong to the act.
+        why = tell(command, notice, lambda words, data: attend(words, data, keep=False))
     if why is None:
         return {"told": True, "why": None}
     call.terminal.note(say("⚠ The program set as notify.command was not told: {why}", why=why))
