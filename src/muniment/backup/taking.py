@@ -204,7 +204,8 @@ class Taking:
     def _content(self, cache: Cache) -> Content:
         told = [str(warning) for warning in self.warnings]
         content = content_of(self.room, self.plan, self.request, self.rules, self.api, told)
-        content.settled_ns, content.known_size = cache.settled_ns, cache.copy_size
+        content.settled_ns, content.device = cache.settled_ns, cache.device
+        content.known_size = cache.copy_size
         return content
 
     def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
