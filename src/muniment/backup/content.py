@@ -50,8 +50,9 @@ class Content:
     """The entries of one snapshot, and their source; use it as a context, iterate it once.
 
     `exclusions`, `faults` and `warnings` grow while it is iterated; at its end the latter two stand in
-    `told` as well.  A file that changed after `settled_ns` has no stamp: it may change again without
-    looking so; nor has one on another `device`, whose clock may be another.  Copies go below `scratch`, by default the temporary directory.
+    `told` as well.  A file that changed after `settled_ns` has no stamp, for it may change again without
+    looking so; nor has one on another `device`, whose clock may be another.  Copies go below `scratch`,
+    by default the temporary directory.
     """
 
     places: Places
