@@ -23,7 +23,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from tests.backup.world import World, rows
 
 from muniment.backup import cache as memory
@@ -31,13 +37,19 @@ from muniment.backup.model import Receipt
 from muniment.backup.service import Backups
 from muniment.bundle.model import Entry
 from muniment.bundle.tree import Tree
+from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.record.state import open_workspace
 from muniment.vault.collect import collect
 from muniment.vault.open import open_directory
 from muniment.vault.store import VaultStore
 
-SIZE = 5000
+SIZE = 20_000
+"""So many bytes make a group of their own."""
+
+RESTING = 15
+"""Files that nobody touches: they are looked at again before one that has just been read is."""
+
 NAMES = [f"notes/{letter}.md" for letter in "abcdef"]
 PLACES = st.sampled_from(NAMES)
 FILLS = st.integers(0, 5)
@@ -57,8 +69,16 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.held = ExitStack()
         self.place = Path(self.held.enter_context(tempfile.TemporaryDirectory()))
+        # The vault lies in memory, and nothing waits for a device: what survives a power cut is proved
+        # elsewhere, and here only costs time.  What matters of it is done for the files it matters to.
+        memory_folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.beside = Path(self.held.enter_context(tempfile.TemporaryDirectory(dir=memory_folder)))
         patch = self.held.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(memory, "SETTLED_NS", 0)
+        patch.setattr(platform, "sync_data", lambda fd: None)
+        patch.setattr(platform, "sync_folder", lambda fd: None)
+        patch.setattr(platform, "sync_file_system", lambda fd: self.hand_over())
+        self.mapped: dict[str, tuple[mmap.mmap, int]] = {}
         self.step = 0
         honest = memory._probe
         patch.setattr(memory, "_probe", lambda root: honest(root) + self.step)
@@ -73,20 +93,20 @@ class Machine(RuleBasedStateMachine):
             return opening(tree, entry)
 
         patch.setattr(Tree, "open", opened)
-        self.world = World(self.place / "world")
+        self.world = World(self.beside / "world", workspace=self.place / "workspace")
         self.world.rules()
         for number, name in enumerate(NAMES[:3]):
             self.world.write(name, fill(number))
+        for number in range(RESTING):
+            self.world.write(f"rest/{number:02}.md", fill(number % 6))
         self.vaults: list[VaultStore] = [self.world.vault]
         self.taken: list[tuple[VaultStore, str]] = []
-        self.mapped: dict[str, mmap.mmap] = {}
         self.bases: dict[str, sqlite3.Connection] = {}
-        self.rows = 0
+        self.rows = self.runs = self.quiet = 0
         self.copies = 0
 
     def teardown(self) -> None:
-        for mapping in self.mapped.values():
-            mapping.close()
+        self.let_go()
         for base in self.bases.values():
             base.close()
         for vault in self.vaults:
@@ -94,6 +114,17 @@ class Machine(RuleBasedStateMachine):
                 vault.close()
         self.world.close()
         self.held.close()
+
+    def hand_over(self) -> None:
+        """What the kernel does with all files, for those that matter here."""
+        for _, fd in self.mapped.values():
+            os.fdatasync(fd)
+
+    def let_go(self) -> None:
+        for mapping, fd in self.mapped.values():
+            mapping.close()
+            os.close(fd)
+        self.mapped.clear()
 
     def at(self, name: str) -> Path:
         return self.world.workspace / name
@@ -155,9 +186,9 @@ class Machine(RuleBasedStateMachine):
         if name not in self.mapped:
             if not self.at(name).exists() or self.at(name).stat().st_size < SIZE:
                 return
-            with self.at(name).open("r+b") as stream:
-                self.mapped[name] = mmap.mmap(stream.fileno(), SIZE)
-        self.mapped[name][at : at + 1] = bytes([97 + number])
+            fd = os.open(self.at(name), os.O_RDWR)
+            self.mapped[name] = (mmap.mmap(fd, SIZE), fd)
+        self.mapped[name][0][at : at + 1] = bytes([97 + number])
 
     @rule(name=PLACES, number=FILLS)
     def write_while_it_is_packed(self, name: str, number: int) -> None:
@@ -174,6 +205,7 @@ class Machine(RuleBasedStateMachine):
             base = sqlite3.connect(self.at("data") / name, isolation_level=None)
             self.bases[name] = base
             base.execute(f"PRAGMA journal_mode = {'WAL' if name == 'wal.db' else 'DELETE'}")
+            base.execute("PRAGMA synchronous = OFF")
             base.execute("PRAGMA wal_autocheckpoint = 0")
             base.execute("CREATE TABLE IF NOT EXISTS t (n INTEGER)")
         self.rows += 1
@@ -198,9 +230,10 @@ class Machine(RuleBasedStateMachine):
 
     # Clocks, caches, vaults, folders
 
-    @rule(seconds=st.sampled_from([3600, 40 * 86400, -1, -3600, -40 * 86400]))
-    def step_the_clock(self, seconds: int) -> None:
-        self.step += seconds * 1_000_000_000
+    @rule(seconds=st.sampled_from([0, 0, 3600, 40 * 86400, -1, -3600, -40 * 86400]))
+    def set_the_clock(self, seconds: int) -> None:
+        """Forth, back, and right again."""
+        self.step = seconds * 1_000_000_000
 
     @rule(how=DAMAGES, at=st.integers(0, 1 << 20))
     def damage_the_cache(self, how: str, at: int) -> None:
@@ -220,7 +253,7 @@ class Machine(RuleBasedStateMachine):
 
     def foreign(self) -> bytes:
         """The cache of another workspace that looks like this one."""
-        there = self.place / "foreign"
+        there = self.beside / "foreign"
         if not there.exists():
             other = World(there)
             other.rules()
@@ -234,7 +267,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def take_another_vault(self) -> None:
         if len(self.vaults) < 2:
-            self.vaults.append(open_directory(self.place / "second", clock=self.world.clock))
+            self.vaults.append(open_directory(self.beside / "second", clock=self.world.clock))
         self.world.vault = self.vaults[1] if self.world.vault is self.vaults[0] else self.vaults[0]
 
     @precondition(lambda self: self.taken)
@@ -250,9 +283,7 @@ class Machine(RuleBasedStateMachine):
     def move_into_a_copy(self) -> None:
         """The workspace becomes a copy of itself: the same path, names, sizes and times; other inodes."""
         world = self.world
-        for mapping in self.mapped.values():
-            mapping.close()
-        self.mapped.clear()
+        self.let_go()
         for base in self.bases.values():
             base.close()
         self.bases.clear()
@@ -266,18 +297,22 @@ class Machine(RuleBasedStateMachine):
 
     # The runs
 
-    @rule()
+    @rule(steps=st.integers(1, 4))
+    def let_more_happen(self, steps: int) -> None:
+        """Nothing runs until so much more has happened."""
+        self.quiet = steps
+
+    @invariant()
     def run(self) -> None:
+        if self.quiet:
+            self.quiet -= 1
+            return
         meddled = set(self.meddle)
         receipt = self.world.snapshot()
         self.taken.append((self.world.vault, receipt.snapshot.id))
         self.meddle.clear()
+        self.runs += 1
         self.compare(receipt, without=meddled)
-
-    @rule(times=st.integers(2, 3))
-    def run_again(self, times: int) -> None:
-        for _ in range(times):
-            self.run()
 
     def compare(self, receipt: Receipt, without: set[str]) -> None:
         found = stored(self.world, receipt)
@@ -291,9 +326,9 @@ class Machine(RuleBasedStateMachine):
         for name, base in self.bases.items():
             here = [number for (number,) in base.execute("SELECT n FROM t ORDER BY n")]
             assert rows(self.world.restored(receipt, f"data/{name}")) == here
-        if not without:
+        if not without and self.runs % 5 == 0:
             assert found == stored(self.world, unbelieving(self.world)), "by a run that reads everything"
-        self.world.reading(receipt).verify()
+            self.world.reading(receipt).verify()
 
 
 def walked(folder: Path) -> Iterator[Path]:
