@@ -276,6 +276,7 @@ class Machine(RuleBasedStateMachine):
         vault, snapshot = self.taken.pop()
         vault.delete(snapshot)
         if collecting:
+            collect(vault)  # what nobody needs is marked, and a day later it goes
             self.world.now += timedelta(days=3)
             collect(vault)
 
