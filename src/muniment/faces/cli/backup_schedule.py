@@ -301,7 +301,9 @@ def _confirm_prune(call: Call, choice: Choice) -> None:
     terminal, consents = call.terminal, call.house.workspace.consents
     if terminal.can_ask:
         question = say_count(
-            "Delete this snapshot for good?", "Delete these {count} snapshots for good?", len(choice.go)
+            "Delete {count} scheduled snapshot for good?",
+            "Delete {count} scheduled snapshots for good?",
+            len(choice.go),
         )
         if not call.options.yes and not terminal.ask(question):
             raise Interrupted(where="prune")
