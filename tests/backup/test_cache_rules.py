@@ -185,7 +185,7 @@ def test_another_device_is_not_believed(eager: World, monkeypatch: pytest.Monkey
     eager.snapshot()
     opening = Cache.open.__func__  # type: ignore[attr-defined]
 
-    def elsewhere(cls: type[Cache], *arguments: object, **more: object) -> Cache:
+    def elsewhere(cls: type[Cache], /, *arguments: object, **more: object) -> Cache:
         cache: Cache = opening(cls, *arguments, **more)
         cache.device += 1
         return cache
