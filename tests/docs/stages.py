@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shlex
 import shutil
 import socket
@@ -52,17 +53,22 @@ class Ground:
 
     def here(self, text: str) -> str:
         """A command of the page as it is typed here."""
-        for word, real in [*self.words.items(), *((home, str(here)) for here, home in self._homes.values())]:
-            text = text.replace(word, real)
-        return text
+        return _exchanged(text, {home: str(here) for here, home in self._homes.values()} | self.words)
 
     def there(self, text: str) -> str:
         """What was printed here as the page shows it."""
-        for here, home in self._homes.values():
-            text = text.replace(str(here), home)
-        for word, real in self.words.items():
-            text = text.replace(real, word)
-        return text
+        homes = {str(here): home for here, home in self._homes.values()}
+        return _exchanged(text, homes | {real: word for word, real in self.words.items()})
+
+
+def _exchanged(text: str, words: Mapping[str, str]) -> str:
+    """The text with each word exchanged, all at once, the longest that fits.
+
+    >>> _exchanged("8080:8080 and 8080", {"8080": "1", "8080:8080": "1:8080"})
+    '1:8080 and 1'
+    """
+    longest = sorted(words, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest)), lambda match: words[match.group()], text)
 
 
 def bare(ground: Ground) -> None:
@@ -138,6 +144,24 @@ def serving(ground: Ground) -> tuple[str, str]:
     return said.removeprefix("Serving at "), token
 
 
+def container(ground: Ground) -> None:
+    """The source tree, an agent's folder with a report, and podman with a bare Debian as its base."""
+    from tests.docs.containers import Podman, source_tree
+    from tests.newcomer.walk import bare as bare_debian
+
+    free_port(ground)
+    ground.words["8080:8080"] = f"{ground.words['8080']}:8080"
+    source_tree(ground.home() / "muniment")
+    (ground.home() / "agent").mkdir()
+    (ground.home() / "agent" / "report.md").write_text(REPORT, "utf-8")
+    podman = Podman(ground.folder)
+    ground.closing.callback(podman.close)
+    bare_debian("trixie", ground.folder / "debian")
+    podman.place(ground.folder / "debian")
+    shutil.rmtree(ground.folder / "debian")
+    ground.variables |= podman.variables | {"PATH": f"{podman.programs}:{os.environ['PATH']}"}
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """How the commands of a page are run: what is prepared, and whose machines there are.
@@ -158,6 +182,7 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "README.md": Stage(papers),
+    "docs/how-to/container.md": Stage(container, long=True, programs=("podman", "debootstrap", "curl")),
     "docs/how-to/fleet.md": Stage(
         fleet,
         {

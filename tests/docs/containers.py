@@ -1,0 +1,86 @@
+"""Documentation: `podman` for the pages that use it, with stores of its own, as this machine needs it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.house.tree import committed
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+_CONFIGURATION = """[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+"""Without it podman does not run where limits can not be raised and control groups are of both kinds."""
+
+
+class Podman:
+    """A `podman` in front of the machine's own, in a folder for `PATH`; `close` removes what it made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs = folder / "podman"
+        self.programs.mkdir()
+        self._store = folder / "containers"
+        self.variables = {"CONTAINERS_CONF": str(folder / "containers.conf")}
+        Path(self.variables["CONTAINERS_CONF"]).write_text(_CONFIGURATION, "utf-8")
+        real = shutil.which("podman")
+        assert real is not None
+        self._call = [real, "--log-level=fatal", f"--root={self._store / 'root'}"]
+        self._call += [f"--runroot={self._store / 'run'}"]
+
+    def place(self, base: Path) -> None:
+        """Make the Debian in that folder the base of builds, and hand them the machine's set-up of pip."""
+        pack = (
+            f"tar -C {shlex.quote(str(base))} --numeric-owner -c . | {shlex.join(self._call)} import - base"
+        )
+        subprocess.run(["sh", "-c", pack], check=True, env=os.environ | self.variables, capture_output=True)
+        given = ["--network=host", "--build-arg=BASE=localhost/base", *self._pip()]
+        script = f'if [ "$1" = build ]; then shift; set -- build {shlex.join(given)} "$@"; fi\n'
+        program = self.programs / "podman"
+        program.write_text(f'#!/bin/sh\n{script}exec {shlex.join(self._call)} "$@"\n', "utf-8")
+        program.chmod(0o755)
+
+    def _pip(self) -> list[str]:
+        """Mounts for a build: what pip is told on this machine, and every file that it is told of."""
+        listed = subprocess.run(
+            [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+        )
+        lines, files = ["[global]"], set()
+        for name, value in re.findall(r"^(?:global|:env:)\.([a-z-]+)='(.*)'$", listed.stdout, re.MULTILINE):
+            lines.append(f"{name} = {value.replace(chr(92) + 'n', ' ')}")
+            files |= {path for path in re.findall(r"(?:file://)?(/[^\s']+)", value) if "//" not in path}
+        told = self.programs / "pip.conf"
+        told.write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
+        tops = {str(Path(path)) for path in files if Path(path).exists()}
+        return [
+            f"--volume={told}:/etc/pip.conf:ro",
+            *(f"--volume={path}:{path}:ro" for path in sorted(tops)),
+        ]
+
+    def close(self) -> None:
+        """End what runs, and take the stores away."""
+        for words in (["rm", "--all", "--force", "--time=1"], ["volume", "rm", "--all", "--force"]):
+            subprocess.run(
+                [*self._call, *words], env=os.environ | self.variables, capture_output=True, check=False
+            )
+        subprocess.run(["umount", self._store / "root" / "overlay"], capture_output=True, check=False)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._store)
+
+
+def source_tree(target: Path) -> None:
+    """A copy of what is committed."""
+    for name in committed():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, target / name)
