@@ -56,16 +56,20 @@ class Podman:
         listed = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
         )
-        lines, files = ["[global]"], set()
+        given: dict[str, str] = {}
+        mounts = set()
         for name, value in re.findall(r"^(?:global|:env:)\.([a-z-]+)='(.*)'$", listed.stdout, re.MULTILINE):
-            lines.append(f"{name} = {value.replace(chr(92) + 'n', ' ')}")
-            files |= {path for path in re.findall(r"(?:file://)?(/[^\s']+)", value) if "//" not in path}
+            for path in re.findall(r"(?<![:\w])/(?!/)[^\s']+|(?<=file://)/[^\s']+", value):
+                if Path(path).exists():
+                    # an index on the disk points beside itself
+                    mounts.add(str(Path(path).parent) if Path(path).is_dir() else path)
+                    value = value.replace(path, f"/machine{path}")
+            given[name] = value.replace("\\n", " ")
         told = self.programs / "pip.conf"
-        told.write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
-        tops = {str(Path(path)) for path in files if Path(path).exists()}
+        told.write_text("\n".join(["[global]", *(f"{name} = {value}" for name, value in given.items()), ""]))
         return [
             f"--volume={told}:/etc/pip.conf:ro",
-            *(f"--volume={path}:{path}:ro" for path in sorted(tops)),
+            *(f"--volume={path}:/machine{path}:ro" for path in sorted(mounts)),
         ]
 
     def close(self) -> None:
