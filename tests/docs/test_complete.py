@@ -177,6 +177,13 @@ def test_every_command_on_any_page_exists_with_its_options() -> None:
     assert len(spoken()) > 100 and len(COMMANDS) > 60
 
 
+def test_every_command_is_in_the_table_of_the_readme() -> None:
+    rows = [row[1] for row in cells((PROJECT / "README.md").read_text("utf-8")) if len(row) == 2]
+    named = {span for row in rows if "muniment" in row for span in spans(row)}
+    first = {span.removeprefix("muniment ").split()[0] for span in named}
+    assert set(ROOT.table) - first == set()
+
+
 # Tools, hooks, metrics, calls of the wire.
 
 
