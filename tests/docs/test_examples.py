@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_sh_blocks_have_none() -> None:
 
 
 PROSE = ("text",)
-PARSED = {
+PARSED: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
     "yaml": yaml.safe_load,

@@ -56,7 +56,12 @@ def leads(text: str) -> list[str]:
 
 def disagreements(english: str, chinese: str) -> list[str]:
     """In what the two languages of a page differ."""
-    asked = {"headings": headings, "tables": tables, "blocks": FENCE.findall, "links": leads}
+    asked: dict[str, Callable[[str], object]] = {
+        "headings": headings,
+        "tables": tables,
+        "blocks": FENCE.findall,
+        "links": leads,
+    }
     return [name for name, find in asked.items() if find(english) != find(chinese)]
 
 
