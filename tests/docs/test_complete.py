@@ -9,12 +9,13 @@ import ast
 import importlib.util
 import json
 import re
+import tomllib
 from functools import cache
 
 import click
 import pytest
 from tests.docs.blocks import FENCE
-from tests.docs.sources import PROJECT, extras, targets, trees, variables, versions
+from tests.docs.sources import PACKAGE, PROJECT, extras, targets, trees, variables, versions
 from tests.docs.tables import REFERENCE, settings
 from tests.docs.test_commands import COMMANDS, Words, common
 
@@ -267,6 +268,27 @@ def test_every_target_of_make_is_in_its_help_and_in_the_contributors_page() -> N
     helped = set(re.findall(r"^#   make ([a-z-]+)", makefile, re.MULTILINE))
     assert helped == targets() - {"help"}
     assert set(re.findall(r"`make ([a-z-]+)[` ]", contributing)) == targets() - {"help"}
+
+
+# The house as it is drawn.
+
+
+def test_the_drawing_has_every_room_on_the_floor_that_the_contract_gives_it() -> None:
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    drawn = page.split("```text\n")[1].split("```")[0].splitlines()
+    lines: list[set[str]] = []
+    for line in drawn:
+        if re.match(r" \d½?  ", line) and "─ " in line:
+            lines.append(set(re.findall(r"─ ([a-z]+) ", line)))
+    lines.append(set(drawn[-1].split()))
+    table = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+    (contract,) = table["tool"]["importlinter"]["contracts"]
+    floors = [set(re.findall(r"muniment\.([a-z]+)", layer)) for layer in contract["layers"]]
+    assert lines == [floor for floor in floors if floor]
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms <= set().union(*lines)
+    inside = {path.name for path in (PACKAGE / "faces").iterdir() if path.is_dir()} - {"__pycache__"}
+    assert inside <= set(re.findall(r"[a-z0-9]+", " ".join(drawn)))
 
 
 # Every page can be found.
