@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.house.tree import committed
@@ -37,14 +38,20 @@ class Podman:
         real = shutil.which("podman")
         assert real is not None
         self._call = [real, "--log-level=fatal", f"--root={self._store / 'root'}"]
-        self._call += [f"--runroot={self._store / 'run'}"]
+        # a path in it has to fit into the address of a socket
+        self._run = tempfile.mkdtemp(prefix="run")
+        self._call += [f"--runroot={self._run}"]
 
     def place(self, base: Path) -> None:
         """Make the Debian in that folder the base of builds, and hand them the machine's set-up of pip."""
         pack = (
             f"tar -C {shlex.quote(str(base))} --numeric-owner -c . | {shlex.join(self._call)} import - base"
         )
-        subprocess.run(["sh", "-c", pack], check=True, env=os.environ | self.variables, capture_output=True)
+        done = subprocess.run(
+            ["sh", "-c", pack], check=False, env=os.environ | self.variables, capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"the base was not taken in: {done.stderr}")
         given = ["--network=host", "--build-arg=BASE=localhost/base", *self._pip()]
         script = f'if [ "$1" = build ]; then shift; set -- build {shlex.join(given)} "$@"; fi\n'
         program = self.programs / "podman"
@@ -79,8 +86,9 @@ class Podman:
                 [*self._call, *words], env=os.environ | self.variables, capture_output=True, check=False
             )
         subprocess.run(["umount", self._store / "root" / "overlay"], capture_output=True, check=False)
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self._store)
+        for folder in (self._store, self._run):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(folder)
 
 
 def source_tree(target: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-MOST_S = 300
+MOST_S = 900
 """So long one command may take; only one that hangs takes longer."""
 
 STAYS = re.compile(r"muniment serve\b(?!.*&$)")
