@@ -134,7 +134,7 @@ def called(span: str) -> tuple[Words, list[str]] | None:
     >>> called("muniment archive verify --all")
     (('archive', 'verify'), ['--all'])
     """
-    line = re.sub(r"^([A-Z_]+=\S+ )+", "", span)
+    line = re.sub(r"^([A-Z_]+=\S+ )+", "", span).partition(" -- ")[0]
     if not re.match(r"muniment( |$)", line):
         return None
     words = [word for word in line.split()[1:] if word != "…"]
@@ -174,7 +174,7 @@ def test_every_command_on_any_page_exists_with_its_options() -> None:
         found = called(piece)
         assert found is not None
         words, options = found
-        rest = piece.split("muniment", 1)[1].split()[len(words) :]
+        rest = piece.split("muniment", 1)[1].partition(" -- ")[0].split()[len(words) :]
         if rest[:1] and rest[0] in LATER and not words:
             continue
         command: click.Command = ROOT
