@@ -199,6 +199,11 @@ STAGES: dict[str, Stage] = {
 """The pages whose commands are run.  A page in two languages is named once, in English."""
 
 NOT_RUN: dict[str, str] = {
+    "#!/bin/sh": "a program that the reader writes; it needs a mail server",
+    "muniment backup create --scheduled": "goes on the consent of the block before it",
+    "muniment backup schedule --daily 03:30 --keep-daily 7 --keep-weekly 4 --install": (
+        "asks a person at a terminal and changes the machine's crontab; tests/backup has both to itself"
+    ),
     "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
     "cd requirements": "asks the package index for the newest versions",
     "pip install 'muniment[mcp]'": "takes the published package; tests/house installs the wheel",
