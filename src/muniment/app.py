@@ -58,7 +58,7 @@ def _own_program() -> tuple[str, ...]:
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own) == "muniment" and os.access(own, os.X_OK):
         return (own,)
-    # Without -P a module of the folder that a host works in would be loaded before ours.
+    # Not from the folder that a host happens to work in, where anybody may have put a module.
     return (sys.executable, "-P", "-m", "muniment")
 
 

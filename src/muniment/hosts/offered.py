@@ -15,6 +15,9 @@ SKILLS = ("archive", "backup", "handoff", "job")
 HOOK_SECONDS = 10
 """After how long a host gives a hook up; none needs a tenth of a second."""
 
+STOP_SECONDS = 120
+"""After how long it gives `stop` up, which may have to archive."""
+
 SLASH_WORDS = {
     "restore": (
         "Restore a snapshot of the agent: list, plan, ask, then restore.",
@@ -44,8 +47,13 @@ def server(program: Sequence[str]) -> dict[str, Any]:
 
 def group(program: Sequence[str], event: str, matcher: str | None = None) -> dict[str, Any]:
     """One hook in the form that Claude Code and Codex share."""
-    handler = {"type": "command", "command": hook(program, event), "timeout": HOOK_SECONDS}
+    handler = {"type": "command", "command": hook(program, event), "timeout": seconds(event)}
     return {**({"matcher": matcher} if matcher else {}), "hooks": [handler]}
+
+
+def seconds(event: str) -> int:
+    """After how long a host gives the hook of an event up."""
+    return STOP_SECONDS if event == "stop" else HOOK_SECONDS
 
 
 def grouped_hooks(program: Sequence[str], matcher: str) -> tuple[Entry, ...]:

@@ -145,6 +145,81 @@ def test_on_the_hosted_layout_the_card_begins_with_its_root(gateway: Gateway) ->
     assert (gateway.claw.hosted / "archives" / "s-1" / data["subpath"]).read_text() == "# Hosted\n"
 
 
+# The guard, in the agent's own loop
+
+
+@pytest.fixture
+def kept(gateway: Gateway) -> Path:
+    """Something in the archive of the ordinary workspace."""
+    (gateway.claw.workspace / "kept.md").write_text("# Kept\n")
+    _, body = gateway.invoke("archive", {"kind": "file", "sourcePath": "kept.md"}, KEY)
+    data = card_of(said(body)[0])["data"]
+    return Path(data["archive_root"], data["subpath"])
+
+
+def calls(path: str) -> list[tuple[str, dict[str, Any]]]:
+    """What an agent may try in order to change a file."""
+    patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-# Kept\n+# Changed\n*** End Patch"
+    return [
+        ("write", {"path": path, "content": "# Changed\n"}),
+        ("edit", {"path": path, "edits": [{"oldText": "# Kept", "newText": "# Changed"}]}),
+        ("apply_patch", {"input": patch}),
+        ("exec", {"command": f"echo changed > {path}"}),
+        ("exec", {"command": f"sed -i s/Kept/Changed/ {path}"}),
+    ]
+
+
+def test_a_write_into_the_archive_is_denied_and_told_why(gateway: Gateway, kept: Path) -> None:
+    inside = str(kept.relative_to(gateway.claw.workspace))
+    spellings = (inside, str(kept), f"file://{kept}", f"@{kept}")
+    tried = [*calls(inside), *(calls(spelling)[0] for spelling in spellings[1:])]
+    tried.append(("exec", {"command": f"rm {kept.name}", "workdir": str(kept.parent)}))
+    for tool, arguments in tried:
+        outcome = gateway.turn("main", tool, arguments)
+        assert "ARCHIVE_PROTECTED" in outcome, (tool, arguments, outcome)
+        assert kept.read_text() == "# Kept\n", (tool, arguments)
+
+
+def test_elsewhere_agents_write_as_ever(gateway: Gateway, kept: Path) -> None:
+    gateway.turn("main", "exec", {"command": "echo one > elsewhere.txt"})
+    assert (gateway.claw.workspace / "elsewhere.txt").read_text() == "one\n"
+    gateway.turn("main", "exec", {"command": f"cat {kept}"})
+    gateway.turn("main", "write", {"path": str(gateway.claw.place / "outside.txt"), "content": "two"})
+    assert (gateway.claw.place / "outside.txt").read_text() == "two", "no hosted layout, no such rule"
+
+
+@needs_mounts
+def test_on_the_hosted_layout_nothing_is_written_outside_the_workspace(gateway: Gateway) -> None:
+    outside = BASE / "elsewhere" / "x.md"
+    for tool, arguments in [*calls(str(outside))[:1], *calls(str(outside))[3:4]]:
+        outcome = gateway.turn("hosted", tool, arguments)
+        assert "OUTSIDE_WORKSPACE" in outcome, (tool, outcome)
+    assert list(gateway.claw.outside.iterdir()) == []
+    gateway.turn("hosted", "write", {"path": "inside.md", "content": "# Inside\n"})
+    assert (gateway.claw.hosted / "inside.md").read_text() == "# Inside\n"
+
+
+@needs_mounts
+def test_a_guard_that_can_not_be_asked_stops_writes_on_the_hosted_layout_only(gateway: Gateway) -> None:
+    program = gateway.claw.program
+    whole = program.read_text()
+    program.write_text("#!/bin/sh\nexit 70\n")
+    try:
+        outcome = gateway.turn("hosted", "write", {"path": "unseen.md", "content": "x"})
+        assert "PROGRAM_FAILED" in outcome and not (gateway.claw.hosted / "unseen.md").exists()
+        gateway.turn("main", "write", {"path": "unseen.md", "content": "x"})
+        assert (gateway.claw.workspace / "unseen.md").read_text() == "x"
+        _, body = gateway.invoke("archive", {"kind": "file", "sourcePath": "unseen.md"}, KEY)
+        assert said(body)[0] == (
+            "Archive blocked: The program ended with exit code 70 and no answer (code: PROGRAM_FAILED)"
+        )
+    finally:
+        program.write_text(whole)
+
+
+# Skills and bundles
+
+
 def listed(claw: OpenClaw) -> dict[str, Any]:
     """Our skills, as OpenClaw lists them for its agent, without a network."""
     told = claw.told("skills", "list", "--agent", "main", network=False)

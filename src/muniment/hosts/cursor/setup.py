@@ -19,7 +19,7 @@ def hooks(program: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     events = {"sessionStart": "session-start", "preToolUse": "pre-tool-use", "stop": "stop"}
     found: dict[str, list[dict[str, Any]]] = {}
     for event, name in {**events, "subagentStop": "subagent-stop"}.items():
-        found[event] = [{"command": offered.hook(program, name), "timeout": offered.HOOK_SECONDS}]
+        found[event] = [{"command": offered.hook(program, name), "timeout": offered.seconds(name)}]
     found["preToolUse"][0]["matcher"] = MATCHER
     return found
 
