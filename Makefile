@@ -34,10 +34,10 @@ demo: $(VENV)/.package
 	@$(BIN)/muniment demo
 
 test: $(VENV)/.dev $(VENV)/.package
-	@$(BIN)/python -m pytest -n $(PROCESSES) -m "not long" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m "not long" $(PYTEST_ARGS)
 
 long: $(VENV)/.dev $(VENV)/.package
-	@$(BIN)/python -m pytest -n $(PROCESSES) -m long $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m long $(PYTEST_ARGS)
 
 check: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/ruff format --check .

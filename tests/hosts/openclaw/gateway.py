@@ -261,13 +261,16 @@ class Gateway:
         """One tool called by an agent in its own loop: what the agent was told came of it."""
         self.model.wanted, self.model.outcome = (tool, dict(arguments)), None
         body = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": "Go on."}]}
-        status, answer = self._post("/v1/chat/completions", body, "t0ken")
+        headers = {"x-openclaw-session-key": f"agent:{agent}:loop"}
+        status, answer = self._post("/v1/chat/completions", body, "t0ken", headers)
         assert status == 200, answer
         assert self.model.outcome is not None, f"{tool} was not called: {answer}, {self.model.tools}"
         return self.model.outcome
 
-    def _post(self, path: str, body: object, token: str | None) -> tuple[int, Any]:
-        headers = {"Content-Type": "application/json"}
+    def _post(
+        self, path: str, body: object, token: str | None, more: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json", **(more or {})}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         address = f"http://127.0.0.1:{self.port}{path}"
