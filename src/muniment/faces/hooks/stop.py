@@ -80,9 +80,9 @@ def _answered(event: Mapping[str, Any], environment: Mapping[str, str]) -> int:
         return 0
     reason = words.text(
         say(
-            "Not archived yet: {paths} ({count} in all). A task that wrote files ends with archiving them: use "
-            "the tool `archive` or `muniment archive PATH`; `muniment archive status` tells all. If something "
-            "is no deliverable, say so and end."
+            "Not archived yet: {paths} ({count} in all). A task that wrote files ends with archiving them: "
+            "use the tool `archive` or `muniment archive PATH`; `muniment archive status` tells all. If "
+            "something is no deliverable, say so and end."
         ),
         paths=_list(loose),
         count=len(loose),
