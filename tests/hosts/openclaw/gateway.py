@@ -56,6 +56,7 @@ class Model:
         self.wanted: tuple[str, dict[str, Any]] | None = None
         self.outcome: str | None = None
         self.tools: list[str] = []
+        self._asked = 0
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -77,19 +78,24 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
+    @property
+    def _id(self) -> str:
+        """By which the result of the call that was asked for is known."""
+        return f"call{self._asked:08d}"
+
     def answer(self, body: dict[str, Any]) -> bytes:
         """The stream of one completion: the call that is wanted, or what came of it."""
         self.tools = [tool["function"]["name"] for tool in body.get("tools", [])]
-        results = [_text(each["content"]) for each in body["messages"] if each["role"] == "tool"]
+        part: dict[str, Any]
         if self.wanted is not None:
             (name, arguments), self.wanted = self.wanted, None
+            self._asked += 1
             call = {"name": name, "arguments": json.dumps(arguments)}
-            part = {
-                "tool_calls": [{"index": 0, "id": f"c{len(results)}", "type": "function", "function": call}]
-            }
+            part = {"tool_calls": [{"index": 0, "id": self._id, "type": "function", "function": call}]}
             end = "tool_calls"
         else:
-            self.outcome = results[-1] if results else None
+            told = [each for each in body["messages"] if each.get("tool_call_id") == self._id]
+            self.outcome = _text(told[-1]["content"]) if told else None
             part, end = {"content": "That is all."}, "stop"
         pieces = [({"role": "assistant", **part}, None), ({}, end)]
         lines = [

@@ -58,7 +58,7 @@ def read_arguments(shape: Shape, arguments: Mapping[str, object]) -> dict[str, A
         raise unfit(shape, misfit.why, misfit.where) from misfit
 
 
-def unfit(shape: Shape, why: Message, where: str | None = None) -> MunimentError:
+def unfit(shape: Shape, why: Message, where: str = "") -> MunimentError:
     """What says that a call does not fit its tool: the archive has a code of its own for it."""
     refusal = InvalidInput if shape.room == "archive" else InvalidArgument
     return refusal(where=where, why=why)

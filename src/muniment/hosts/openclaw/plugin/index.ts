@@ -40,7 +40,7 @@ const ARCHIVE = {
 };
 
 // Where a hosted OpenClaw keeps its workspaces; a test compares it with the program's.
-const HOSTED = /^\/home\/root\/workspace\/[^/]+\/workspace\/*$/;
+const BASE = "/home/root/workspace";
 
 // Of the gateway's environment, which may hold keys of others, the program gets only this.
 const HANDED_ON = new Set(
@@ -62,6 +62,10 @@ class Silent extends Error {
   constructor(readonly code: string, message: string) {
     super(message);
   }
+}
+
+function hosted(workspace: string): boolean {
+  return workspace.startsWith(`${BASE}/`) && /^[^/]+\/workspace\/*$/.test(workspace.slice(BASE.length + 1));
 }
 
 function environment(session: Session): NodeJS.ProcessEnv {
@@ -280,7 +284,7 @@ export default definePluginEntry({
           const why = `Muniment could not be asked about this call: ${error.message} (code: ${error.code})`;
           api.logger.warn(`muniment: ${why}`);
           // On the hosted layout nothing may be written unseen; elsewhere a broken guard stops nobody.
-          if (HOSTED.test(workspace)) return { block: true, blockReason: why };
+          if (hosted(workspace)) return { block: true, blockReason: why };
         }
         return undefined;
       },
