@@ -50,7 +50,7 @@ const HANDED_ON = new Set(
 const NOT_OURS = new Set("MUNIMENT_SESSION_KEY MUNIMENT_SESSION_ID MUNIMENT_WORKSPACE MUNIMENT_CONTEXT".split(" "));
 
 const OUTPUT_MAX = 8 << 20;
-const GUARD_WAIT_MS = 10_000; // OpenClaw itself waits 15 s for a hook
+const GUARD_WAIT_MS = 10_000; // for one call, whatever it means; OpenClaw itself waits 15 s
 const GRACE_MS = 10_000;
 
 type Session = { key?: string; id?: string; workspace: string };
@@ -117,7 +117,7 @@ function run(
     until.signal?.addEventListener("abort", cancel, { once: true });
     if (until.waitMs !== undefined) {
       timers.push(setTimeout(() => {
-        why = new Silent("PROGRAM_SILENT", `no answer within ${until.waitMs} ms`);
+        why = new Silent("PROGRAM_SILENT", `no answer within ${GUARD_WAIT_MS} ms`);
         child.kill("SIGKILL");
       }, until.waitMs));
     }
@@ -223,8 +223,13 @@ function events(tool: string, params: Json, workspace: string): Json[] {
 }
 
 /** Why the hook denies what it was told of; `undefined` when it does not. */
-async function denial(program: readonly string[], event: Json, session: Session): Promise<string | undefined> {
-  const ended = await run(program, ["hook", "pre-tool-use"], JSON.stringify(event), session, { waitMs: GUARD_WAIT_MS });
+async function denial(
+  program: readonly string[],
+  event: Json,
+  session: Session,
+  waitMs: number,
+): Promise<string | undefined> {
+  const ended = await run(program, ["hook", "pre-tool-use"], JSON.stringify(event), session, { waitMs });
   if (ended.code !== 0) throw new Silent("PROGRAM_FAILED", `exit code ${ended.code}: ${ended.complaint.trim()}`);
   if (ended.output.trim() === "") return undefined;
   const told = object(parsed(ended.output)?.hookSpecificOutput);
@@ -274,9 +279,10 @@ export default definePluginEntry({
         const agent = ctx.agentId ?? /^agent:([^:]+):/.exec(ctx.sessionKey ?? "")?.[1] ?? "main";
         const workspace = api.runtime.agent.resolveAgentWorkspaceDir(api.runtime.config.current() as never, agent);
         const session = { key: ctx.sessionKey, id: ctx.sessionId, workspace };
+        const until = Date.now() + GUARD_WAIT_MS;
         try {
           for (const each of events(event.toolName, event.params, workspace)) {
-            const reason = await denial(program, each, session);
+            const reason = await denial(program, each, session, Math.max(1, until - Date.now()));
             if (reason !== undefined) return { block: true, blockReason: reason };
           }
         } catch (error) {
