@@ -245,6 +245,18 @@ def test_the_bundle_installs_and_its_skills_are_listed(openclaw: OpenClaw) -> No
     assert {one["source"] for one in ours.values()} == {"openclaw-extra"}
 
 
+def test_after_openclaw_wrote_its_file_anew_only_ours_goes(openclaw: OpenClaw) -> None:
+    """It drops comments and puts things of its own in; the rest has to outlive us."""
+    assert openclaw.muniment("install", "openclaw").returncode == 0
+    done = openclaw.openclaw("config", "set", "logging.level", "debug", network=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = json.loads(openclaw.configuration.read_text())
+    assert written["plugins"]["entries"]["muniment"]["enabled"] is True
+    assert openclaw.muniment("uninstall", "openclaw").returncode == 0
+    del written["plugins"]
+    assert json.loads(openclaw.configuration.read_text()) == written
+
+
 @pytest.mark.long
 def test_a_plugin_file_with_a_second_name_is_not_loaded(openclaw: OpenClaw) -> None:
     """Why the plugin is copied: package managers link what they install, and OpenClaw takes no such file."""
