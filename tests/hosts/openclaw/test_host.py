@@ -176,6 +176,7 @@ def test_a_write_into_the_archive_is_denied_and_told_why(gateway: Gateway, kept:
     inside = str(kept.relative_to(gateway.claw.workspace))
     spellings = (inside, str(kept), f"file://{kept}", f"@{kept}")
     tried = [*calls(inside), *(calls(spelling)[0] for spelling in spellings[1:])]
+    tried.append(calls(f"@{kept}")[2])
     tried.append(("exec", {"command": f"rm {kept.name}", "workdir": str(kept.parent)}))
     for tool, arguments in tried:
         outcome = gateway.turn("main", tool, arguments)

@@ -199,8 +199,14 @@ function places(path: string, from: string): string[] {
   return [...found];
 }
 
+/** A patch that touches all these places, and says nothing else. */
+function touching(paths: readonly string[], from: string): string {
+  const found = paths.flatMap((path) => places(path, from)).filter((path) => !/[\r\n]/.test(path));
+  return ["*** Begin Patch", ...found.map((path) => `*** Update File: ${path}`), "*** End Patch"].join("\n");
+}
+
 /** A call of one of OpenClaw's tools in the words of the hook; a call may mean several places. */
-function events(tool: string, params: Json, workspace: string): Json[] {
+function events(tool: string, params: Json, derived: readonly string[], workspace: string): Json[] {
   const event = (name: string, input: Json, cwd = workspace) => ({
     hook_event_name: "PreToolUse",
     tool_name: name,
@@ -214,7 +220,8 @@ function events(tool: string, params: Json, workspace: string): Json[] {
     case "edit":
       return places(text("path"), workspace).map((path) => event("Edit", { file_path: path }));
     case "apply_patch":
-      return [event("apply_patch", { command: text("input") })];
+      // The hook reads the patch itself; spellings that only OpenClaw knows come from OpenClaw.
+      return [event("apply_patch", { command: text("input"), patch: touching(derived, workspace) })];
     case "exec":
       return [event("Bash", { command: text("command") }, resolve(workspace, text("workdir") || "."))];
     default:
@@ -281,7 +288,7 @@ export default definePluginEntry({
         const session = { key: ctx.sessionKey, id: ctx.sessionId, workspace };
         const until = Date.now() + GUARD_WAIT_MS;
         try {
-          for (const each of events(event.toolName, event.params, workspace)) {
+          for (const each of events(event.toolName, event.params, event.derivedPaths ?? [], workspace)) {
             const reason = await denial(program, each, session, Math.max(1, until - Date.now()));
             if (reason !== undefined) return { block: true, blockReason: reason };
           }
