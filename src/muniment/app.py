@@ -608,10 +608,12 @@ class House:
         from muniment.disk.root import Root
         from muniment.hosts.installation import PLACE
         from muniment.hosts.setup import installed
+        from muniment.hosts.workspace import find_workspace
 
         found = installed(self._host_receipts)
-        with Root.open(self.found.path) as here:
-            found += ["starchild"] if here.exists(PLACE / "starchild.json") else []
+        here = find_workspace(self._flag, self._environment, Path.cwd(), self._client_root)
+        with Root.open(here.path) as root:
+            found += ["starchild"] if root.exists(PLACE / "starchild.json") else []
         return tuple(found)
 
     @property

@@ -1,7 +1,7 @@
 """Hooks: tool calls as the hosts tell of them, and what is to become of each (spec 6, hooks).
 
-Each has a name, the tool, its input, and the verdict: ALLOW, or the code of the denial.  `{w}` is the workspace,
-in which these stand (see `scene` in test_pre_tool_use.py):
+Each has a name, the tool, its input, and the verdict: ALLOW, or the code of the denial.  `{w}` is the
+workspace, in which these stand (see `scene` in test_pre_tool_use.py):
 
     .muniment/                         archives/s1/PLAN.md            sub/
     archives/s1/T/report.md            archives/s1/T/run.log          资料/

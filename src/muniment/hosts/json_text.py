@@ -24,6 +24,7 @@ DEPTH = 8
 LOOSE_MAX = 1 << 20
 """Signs of a file that is not strict JSON; its reader takes seconds for more."""
 
+_INDEX = re.compile(r"at index (\d+)$")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _COMMENT = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -114,8 +115,10 @@ def _loose(text: str, strictly: ValueError) -> Node:
     try:
         model: Any = loads(text, loader=ModelLoader()).value
         return _placed(text, model, DEPTH)
-    except (JSON5DecodeError, RecursionError) as error:
-        raise _broken(text, error if getattr(error, "token", None) else strictly) from error
+    except RecursionError as error:
+        raise ConfigurationBroken(why=say("it is nested too deeply")) from error
+    except JSON5DecodeError as error:
+        raise _broken(text, error) from error
 
 
 def _placed(text: str, model: Any, depth: int) -> Node:
@@ -139,8 +142,13 @@ def _placed(text: str, model: Any, depth: int) -> Node:
 
 def _broken(text: str, error: Exception) -> ConfigurationBroken:
     """Where and why a text could not be read; the place in it stands in `where` as `line:column`."""
-    token = getattr(error, "token", None)
-    at = token.index if token is not None else getattr(error, "pos", len(text))
+    token, index = getattr(error, "token", None), _INDEX.search(str(error))
+    if token is not None:
+        at = token.index
+    elif index is not None:
+        at = int(index[1])
+    else:
+        at = getattr(error, "pos", len(text))
     return ConfigurationBroken(where=place(text, at), why=_finding(text, at))
 
 

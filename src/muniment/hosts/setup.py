@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muniment.digest import sha256
+from muniment.disk.errors import named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
@@ -282,7 +283,8 @@ def _again(attempt: Callable[[], Outcome | None], place: Path) -> Outcome:
 
 
 def _open(store: Path) -> Root:
-    os.makedirs(store, 0o700, exist_ok=True)
+    with named(str(store)):
+        os.makedirs(store, 0o700, exist_ok=True)
     return Root.open(store)
 
 

@@ -39,16 +39,23 @@ class Held:
         return sha256(self.data).hex
 
 
+def _is_link(place: Path) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(place).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
 class Spot:
     """One file, whether it exists or not, below the nearest folder that exists."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        real = Path(os.path.realpath(place))
-        if place.is_symlink() and not real.exists():
-            raise ConfigurationLink(
-                where=printable(str(place)), why=say("it leads to {target}", target=str(real))
-            )
+        with named(str(place)):
+            real = Path(os.path.realpath(place))
+            if _is_link(place) and not os.path.lexists(real):
+                why = say("it leads to {target}", target=printable(str(real)))
+                raise ConfigurationLink(where=printable(str(place)), why=why)
         folder = real.parent
         while not os.path.lexists(folder):
             folder = folder.parent
@@ -115,20 +122,22 @@ class Spot:
     def keep_beside(self, name: str, held: Held) -> None:
         """A copy of it beside, under a name that says what it holds."""
         rel = self.rel.parent / name
-        if not self.root.exists(rel):
-            write_verified(self.root, rel, held.data, mode=held.mode)
+        with self._whole_names():
+            if not self.root.exists(rel):
+                write_verified(self.root, rel, held.data, mode=held.mode)
 
     def kept(self, name: str, digest: str) -> bytes | None:
         """The copy beside, when it is there and still what it was."""
         try:
-            data = self.root.read(self.rel.parent / name, LIMIT)
+            with self._whole_names():
+                data = self.root.read(self.rel.parent / name, LIMIT)
         except NotThere:
             return None
         return data if sha256(data).hex == digest else None
 
     def remove(self, held: Held) -> bool:
         """Remove exactly what was seen there, durably; False when it is not that any more."""
-        with self.root.parent(self.rel) as (fd, name), named(self.rel):
+        with self._whole_names(), self.root.parent(self.rel) as (fd, name), named(self.rel):
             aside = scratch_name()
             try:
                 platform.rename_exclusive(fd, name, fd, aside)
@@ -144,4 +153,5 @@ class Spot:
 
     def drop_beside(self, name: str) -> None:
         """Remove the copy beside."""
-        self.root.unlink(self.rel.parent / name, missing_ok=True)
+        with self._whole_names():
+            self.root.unlink(self.rel.parent / name, missing_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tomlkit
@@ -21,6 +21,7 @@ from muniment.message import say
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADS_MAX = 16
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -120,14 +121,29 @@ def remove(text: str, path: Sequence[str]) -> str:
     """
     wanted = parse(text)
     del find(wanted, path[:-1])[path[-1]]
-    for make in (_lines_without, _taken_out):
+    for made in _ways(text, path):
         try:
-            made = make(text, path)
             if _pruned(tomllib.loads(made), path) == _pruned(wanted, path):
                 return made
-        except (tomllib.TOMLDecodeError, TOMLKitError, KeyError, TypeError):
+        except tomllib.TOMLDecodeError:
             continue
     raise ConfigurationShape(why=say("{name} can not be taken out", name=".".join(path)))
+
+
+def _ways(text: str, path: Sequence[str]) -> Iterator[str]:
+    """Texts that may be without the table; which one is, reading it tells.
+
+    A line that looks like its head may stand in a text of many lines; so less and less of them count.
+    """
+    lines: list[str] = _LINE.findall(text)
+    own = re.compile(r"\s*\[\s*" + r"\s*\.\s*".join(_spelled(key) for key in path) + r"\s*[\].]")
+    heads = [number for number, line in enumerate(lines) if own.match(line)]
+    for skipped in range(min(len(heads), _HEADS_MAX)):
+        yield _lines_without(lines, frozenset(heads[skipped:]))
+    try:
+        yield _taken_out(text, path)
+    except (TOMLKitError, KeyError, TypeError):
+        return
 
 
 def _pruned(said: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -139,13 +155,12 @@ def _pruned(said: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return said
 
 
-def _lines_without(text: str, path: Sequence[str]) -> str:
-    """Without the lines of the table and of those inside it, as long as each value has one line."""
-    own = re.compile(r"\s*\[\s*" + r"\s*\.\s*".join(_spelled(key) for key in path) + r"\s*[\].]")
+def _lines_without(lines: Sequence[str], heads: frozenset[int]) -> str:
+    """Without the lines of the tables that begin at `heads`, as long as each value has one line."""
     kept: list[str] = []
     inside = False
-    for line in _LINE.findall(text):
-        if own.match(line):
+    for number, line in enumerate(lines):
+        if number in heads:
             inside = True
             if kept and not kept[-1].strip():  # the empty line that was put before it
                 kept.pop()

@@ -98,8 +98,14 @@ def uninstall(call: Call, hosts: tuple[str, ...]) -> None:
     value: dict[str, Json] = {
         "done": not call.options.dry_run,
         "hosts": [_told(call, host, outcomes) for host, outcomes in found.items()],
+        "stays": ["archives", "ledgers", "settings", "snapshots"],
     }
     call.terminal.result(value, lambda: _show_all(call, found))
+    if not found:
+        call.terminal.note(say("Nothing was installed."))
+    call.terminal.note(
+        say("Archives, ledgers, settings and snapshots are none of this; they stay where they are.")
+    )
 
 
 def _taken_away(call: Call, host: str) -> list[Outcome]:
@@ -162,14 +168,9 @@ def _show(call: Call, found: Sequence[Outcome]) -> None:
 
 
 def _show_all(call: Call, found: dict[str, list[Outcome]]) -> None:
-    if not found:
-        call.terminal.note(say("Nothing was installed."))
     for host, outcomes in found.items():
         call.terminal.print(host)
         _show(call, outcomes)
-    call.terminal.note(
-        say("Archives, ledgers, settings and snapshots are none of this; they stay where they are.")
-    )
 
 
 _ADVICE: dict[str, Message] = {

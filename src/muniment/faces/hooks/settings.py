@@ -21,7 +21,7 @@ def setting(name: str, workspace: str, environment: Mapping[str, str]) -> Any:
     value = environment.get("MUNIMENT_" + name.upper().replace(".", "_"))
     if value:
         return value
-    for table in _tables(workspace, environment):
+    for table in _tables(name, workspace, environment):
         found: Any = table
         for key in name.split("."):
             found = found.get(key) if isinstance(found, dict) else None
@@ -30,7 +30,7 @@ def setting(name: str, workspace: str, environment: Mapping[str, str]) -> Any:
     return None
 
 
-def _tables(workspace: str, environment: Mapping[str, str]) -> Iterator[Any]:
+def _tables(name: str, workspace: str, environment: Mapping[str, str]) -> Iterator[Any]:
     home = environment.get("HOME") or os.path.expanduser("~")
     if sys.platform == "darwin":
         own = os.path.join(home, "Library", "Application Support")
@@ -44,6 +44,8 @@ def _tables(workspace: str, environment: Mapping[str, str]) -> Iterator[Any]:
             with open(path, "rb") as stream:
                 data = stream.read(LIMIT)
         except OSError:
+            continue
+        if name.rpartition(".")[2].encode() not in data:
             continue
         import tomllib  # only where there is something to read
 
