@@ -203,21 +203,31 @@ class OpenClaw:
         )
 
 
+def _with_base(folder: Path) -> list[str]:
+    """What stands before a command for which `folder` lies where hosted workspaces do.
+
+    Nothing of it is seen outside, unless something that is needed lies below /home itself: then an empty
+    folder is made there, and stays, since taking it away would take it from others who mounted on it.
+    """
+    needed = [PROJECT, folder, Path(sys.prefix), Path(sys.base_prefix), PLACE / "node"]
+    if any(path.resolve().is_relative_to(BASE.parent) for path in needed):
+        BASE.mkdir(exist_ok=True)
+        script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    else:
+        above = 'mount -t tmpfs none "$(dirname "$2")" && mkdir "$2"'
+        script = above + ' && mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    apart = ["unshare", "-m", "--propagation", "private"]
+    return [*apart, "sh", "-ec", script, "sh", str(folder), str(BASE)]
+
+
 class Gateway:
     """A running gateway of that OpenClaw, on a free port of loopback."""
 
     def __init__(self, claw: OpenClaw, model: Model, port: int, *, mounted: bool) -> None:
         self.claw, self.model, self.port = claw, model, port
         command = ["node", str(PROGRAM), "gateway", "run", "--port", str(port)]
-        self._made_base = False
         if mounted:
-            self._made_base = not BASE.exists()
-            BASE.mkdir(parents=True, exist_ok=True)
-            script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
-            command = [
-                *("unshare", "-m", "--propagation", "private"),
-                *("sh", "-ec", script, "sh", str(claw.place / "root"), str(BASE), *command),
-            ]
+            command = [*_with_base(claw.place / "root"), *command]
         self.said: list[str] = []
         self._process = subprocess.Popen(
             command,
@@ -253,8 +263,6 @@ class Gateway:
         self._reader.join()
         assert self._process.stdout is not None
         self._process.stdout.close()
-        if self._made_base:
-            BASE.rmdir()
 
     def invoke(
         self, tool: str, arguments: Mapping[str, Any], session: str, token: str | None = "t0ken"
