@@ -119,6 +119,14 @@ SHELL: list[Call] = [
     bash("mv into", "mv report.md archives/s1/T/report.md", ARCHIVE),
     bash("mv out of", "mv archives/s1/T/report.md .", ARCHIVE),
     bash("mv the plan away", "mv archives/s1/PLAN.md .", ARCHIVE),
+    bash("cp over the plan", "cp draft.md archives/s1/PLAN.md", ALLOW),
+    bash("mv a draft over the plan", "mv notes.md archives/s1/PLAN.md", ALLOW),
+    bash("a link in the place of the plan", "ln -sf /tmp/x archives/s1/PLAN.md", ARCHIVE),
+    bash("rm by ..", "rm -rf archives/s1/..", ARCHIVE),
+    bash("rm the workspace from above", "cd .. && rm -rf w", ARCHIVE),
+    bash(
+        "one among many", "rm " + " ".join(f"f{n}" for n in range(500)) + " archives/s1/T/report.md", ARCHIVE
+    ),
     bash("mv elsewhere", "mv notes.md sub/", ALLOW),
     bash("ln into", "ln -s /tmp/x archives/s1/T/x", ARCHIVE),
     bash("a second name of a deliverable", "ln archives/s1/T/report.md mine.md", ARCHIVE),
@@ -198,6 +206,8 @@ HOSTED: list[Call] = [
     ("write beside", "Write", {"file_path": "{w}/../other.md"}, OUTSIDE),
     ("write into /tmp", "Bash", {"command": "echo x > /tmp/x"}, OUTSIDE),
     ("write into nothing", "Bash", {"command": "ls > /dev/null 2>&1"}, ALLOW),
+    ("write to a stream", "Bash", {"command": "echo x > /dev/stderr; echo y > /dev/fd/2"}, ALLOW),
+    ("write into memory", "Bash", {"command": "echo x > /dev/shm/x"}, OUTSIDE),
     ("write through a link that leads out", "Write", {"file_path": "{w}/out/x.md"}, OUTSIDE),
     ("write into the archive", "Bash", {"command": "touch archives/s1/x"}, ARCHIVE),
     ("write as OpenClaw names it", "write", {"path": "archives/s1/x"}, ARCHIVE),

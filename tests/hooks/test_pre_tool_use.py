@@ -78,7 +78,7 @@ def code_of(reason: str) -> str:
     return found[1] if found else ""
 
 
-def named(table: list[Call]) -> Any:
+def named(table: list[Call]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("call", table, ids=[call[0] for call in table])
 
 

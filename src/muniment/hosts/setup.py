@@ -254,6 +254,10 @@ def _take(one: Configured, *, act: bool) -> Outcome | None:
                 if act and one.backup:
                     spot.drop_beside(one.backup)
                 return Outcome(one.place, State.PUT_BACK)
+        if one.known and held.digest == one.before:  # it was stopped before anything was written
+            if act and one.backup:
+                spot.drop_beside(one.backup)
+            return Outcome(one.place, State.UNCHANGED)
         text = _text(Path(one.place), held.data)
         rest = _told(Path(one.place), lambda: take_out(text, one.form, one.entries, one.made))
         data = _bytes(rest.text, held.data)

@@ -365,6 +365,19 @@ def test_a_copy_beside_that_is_gone_or_changed_is_not_believed(home: Home) -> No
     }
 
 
+def test_stopped_before_the_file_was_written_nothing_is_left(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = home.fill("cursor")
+    monkeypatch.setattr(Spot, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        Setup("cursor", home.store, home.setup("cursor").configurations).install()
+    monkeypatch.undo()
+    assert set(home.files()) > set(before), "the copy beside stands already"
+    assert {one.state for one in home.uninstall("cursor")} == {State.UNCHANGED}
+    assert home.files() == before
+
+
 def test_a_damaged_receipt_is_said_and_nothing_is_touched(home: Home) -> None:
     home.fill("codex")
     home.setup("codex").install()

@@ -8,6 +8,7 @@ from muniment.faces.hooks.programs import LINK, REMOVE, WRITE
 
 ARCHIVES = "archives"
 PLAN = "PLAN.md"
+STREAMS = frozenset({"null", "zero", "full", "stdin", "stdout", "stderr", "tty"})
 
 ALLOWED, ARCHIVE, SKILL, OUTSIDE = "", "archive", "skill", "outside"
 """Verdicts: nothing against it, it lies in the archive, it is an installed skill, it is outside."""
@@ -53,7 +54,9 @@ def decide(facts: Facts, mutable: tuple[str, ...] = ()) -> str:
     ''
     """
     parts = facts.parts
-    if facts.hosted is not None and parts[: len(facts.hosted)] != facts.hosted and parts[:1] != ("dev",):
+    if is_stream(parts):
+        return ALLOWED
+    if facts.hosted is not None and parts[: len(facts.hosted)] != facts.hosted:
         return OUTSIDE
     for depth, name in enumerate(parts):
         if name == ARCHIVES and depth in facts.records:
@@ -63,6 +66,15 @@ def decide(facts: Facts, mutable: tuple[str, ...] = ()) -> str:
     if facts.kind == REMOVE and len(parts) in facts.archived:
         return ARCHIVE
     return SKILL if facts.skill else ALLOWED
+
+
+def is_stream(parts: tuple[str, ...]) -> bool:
+    """Whether a path names no file but a stream, where nothing is kept.
+
+    >>> is_stream(("dev", "null")), is_stream(("dev", "shm", "a"))
+    (True, False)
+    """
+    return parts[:1] == ("dev",) and (parts[1:2] == ("fd",) or (len(parts) == 2 and parts[1] in STREAMS))
 
 
 def _in_place(facts: Facts, inside: tuple[str, ...], depth: int, mutable: tuple[str, ...]) -> bool:

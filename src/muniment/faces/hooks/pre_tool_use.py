@@ -36,7 +36,7 @@ HOSTED = re.compile(r"/home/root/workspace/([^/]+)/workspace/*")
 """The layout of a hosted OpenClaw, as `hosts/openclaw/layout.py` has it."""
 
 GIVEN = ("MUNIMENT_WORKSPACE", "OPENCLAW_WORKSPACE_DIR", "WORKSPACE_DIR")
-PATHS_MAX = 200
+PATHS_MAX = 1000
 """Paths of one call that are looked at."""
 
 _FILES = frozenset({"write", "edit", "multiedit", "notebookedit", "strreplace", "tabwrite", "create"})
@@ -164,6 +164,9 @@ def _looked_at(kind: str, path: str, hosted: tuple[str, ...] | None) -> Iterator
     if "\0" in path:
         return
     path = _expanded(path)
+    # Nothing can be written below a file, and where a stream leads is the host's own affair.
+    if os.path.isfile(os.path.dirname(path)) or deciding.is_stream(tuple(path.split("/")[1:])):
+        return
     places = [
         os.path.join(os.path.realpath(os.path.dirname(path.rstrip("/"))), os.path.basename(path.rstrip("/")))
     ]

@@ -12,7 +12,7 @@ import re
 
 from muniment.faces.hooks.programs import ACTS, REMOVE, WRITE, plain_words, script, unwrapped
 
-TEXT_MAX = 1 << 20
+TEXT_MAX = 256 << 10
 """Signs of a command that are looked at."""
 
 DEPTH_MAX = 6
