@@ -19,7 +19,9 @@ from muniment.settings import BadSetting, Settings, environment_layer
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.backup.restore import Restores
+    from muniment.backup.schedule import Scheduled, Schedules
     from muniment.backup.service import Backups
+    from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -178,22 +180,19 @@ class House:
 
     @cached_property
     def _settings(self) -> Settings:
-        from platformdirs import user_config_dir
-
-        from muniment.disk.root import Root
-        from muniment.path import RelPath
-        from muniment.record.config import read_layer
+        from muniment.record.config import own_layers, read_layer
         from muniment.record.state import FOLDER
 
         known = declared()
-        layers = [environment_layer(known, self._environment)]
-        layers.append(read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True))
-        # People keep this file elsewhere and link to it; what they link to is what they mean.
-        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
-        if user.parent.is_dir():
-            with Root.open(user.parent) as own:
-                layers.append(read_layer(own, RelPath((user.name,)), known))
-        return Settings(known, layers)
+        workspace = read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True)
+        return Settings(known, [environment_layer(known, self._environment), workspace, *own_layers(known)])
+
+    def own_settings(self) -> Settings:
+        """The settings of whoever calls, where no workspace has a say; see `faces.house`."""
+        from muniment.record.config import own_layers
+
+        known = declared()
+        return Settings(known, [environment_layer(known, self._environment), *own_layers(known)])
 
     @cached_property
     def working_session(self) -> WorkingSession:
@@ -377,7 +376,7 @@ class House:
         from muniment.vault.served import open_served
 
         require_supported()
-        return open_served(self.settings(), loopback=loopback, clock=system_clock)
+        return open_served(self.own_settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -452,6 +451,7 @@ class House:
             self.whereabouts,
             host=self._host,
             session=self.current_session(),
+            schedule=self.scheduled,
         )
 
     @cached_property
@@ -530,6 +530,47 @@ class House:
         )
         self._tell_of_claude()
         return Backups(self.workspace, self._places, lambda: self.remote or self.vault, options)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """What takes snapshots every day on one consent."""
+        from muniment.backup.schedule import Schedules
+
+        return Schedules(self.backups, _local_time)
+
+    def scheduled(self) -> Scheduled | None:
+        """How the schedule stands; None when there is none, and nothing is made."""
+        from muniment.record.state import FOLDER, is_initialised
+
+        # The room is not imported for nothing: `status` asks this every time.
+        if not is_initialised(self.root) or not self.root.exists(FOLDER / "schedule.json"):
+            return None
+        from muniment.backup.schedule import look
+
+        return look(self.workspace, _local_time, _instant)
+
+    def timer(self, kind: str | None, daily: str) -> Timer:
+        """What calls a scheduled run: of the kind named, else of the first that there is here."""
+        import shutil
+
+        from platformdirs import user_config_dir
+
+        from muniment.backup.timers import Cron, Job, OpenClaw, Systemd
+        from muniment.hosts.launch import attend
+
+        workspace = self.root.path
+        command = (sys.executable, "-m", "muniment", "-q", "-w", workspace, "backup", "create", "--scheduled")
+        job = Job(self.workspace.identity.root_id, workspace, daily, command)
+        systemd = Systemd(job, Path(user_config_dir("systemd"), "user"), attend)
+        if kind == "openclaw" or (kind is None and self._places.name == "openclaw"):
+            return OpenClaw(job)
+        if kind == "systemd" or (kind is None and shutil.which("crontab") is None):
+            return systemd
+        return Cron(job, attend)
+
+    def local_time(self, moment: datetime) -> datetime:
+        """An instant in the person's own time."""
+        return _local_time(moment)
 
     def _tell_of_claude(self) -> None:
         """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;
@@ -637,6 +678,11 @@ class House:
 
 def _local_time(moment: datetime) -> datetime:
     return moment.astimezone()
+
+
+def _instant(here: datetime) -> datetime:
+    """A local time of day without a zone, as an instant."""
+    return here.astimezone()
 
 
 def script(name: str) -> int:

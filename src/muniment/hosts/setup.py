@@ -220,7 +220,7 @@ def uninstall(store: Path, host: str) -> list[Outcome]:
 
 def installed(store: Path) -> list[str]:
     """The hosts of which there is a receipt."""
-    if not store.is_dir():
+    if not _is_there(store):
         return []
     with Root.open(store) as opened:
         return receipts.hosts(opened)
@@ -292,8 +292,18 @@ def _open(store: Path) -> Root:
     return Root.open(store)
 
 
+def _is_there(store: Path) -> bool:
+    """Whether there are receipts at all; that they can not be looked at is no answer."""
+    with named(str(store)):
+        try:
+            os.stat(store)
+        except FileNotFoundError:
+            return False
+    return True
+
+
 def _look_up(store: Path, host: str) -> Receipt:
-    if not store.is_dir():
+    if not _is_there(store):
         return Receipt(host)
     with Root.open(store) as opened:
         return receipts.read(opened, host)
