@@ -182,6 +182,10 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "README.md": Stage(papers),
+    "docs/hosts/claude.md": Stage(),
+    "docs/hosts/codex.md": Stage(),
+    "docs/hosts/cursor.md": Stage(),
+    "docs/hosts/openclaw.md": Stage(),
     "docs/how-to/container.md": Stage(container, long=True, programs=("podman", "debootstrap", "curl")),
     "docs/how-to/fleet.md": Stage(
         fleet,
@@ -204,6 +208,7 @@ NOT_RUN: dict[str, str] = {
     "muniment backup schedule --daily 03:30 --keep-daily 7 --keep-weekly 4 --install": (
         "asks a person at a terminal and changes the machine's crontab; tests/backup has both to itself"
     ),
+    "claude plugin validate muniment-plugin": "the host's own program, which needs an account elsewhere",
     "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
     "cd requirements": "asks the package index for the newest versions",
     "pip install 'muniment[mcp]'": "takes the published package; tests/house installs the wheel",
