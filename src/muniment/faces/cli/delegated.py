@@ -147,22 +147,8 @@ def _object(text: str | bytes) -> Any:
 @argument("handoff", about=say("A handoff (ho_…)."))
 def show(call: Call, handoff: str) -> None:
     """Show everything kept of a handoff, except nonces and anchors."""
-    subject = HandoffSubject(call.house.handoffs())
-    shown = subject.show(handoff)
-
-    def people() -> None:
-        rows: list[tuple[Any, object]] = [
-            (say("handoff"), handoff),
-            (say("goal"), printable(shown["packet"]["goal"])),
-            (say("recipient"), shown["recipient"] or "–"),
-            (say("state"), shown["state"]),
-            (say("asked again"), shown["calls"]),
-            (say("returns"), shown["returns"]),
-            (say("missing"), ", ".join(shown["missing"]) or "–"),
-        ]
-        call.terminal.lines(rows)
-
-    call.terminal.result(dict(shown), people)
+    shown = HandoffSubject(call.house.handoffs()).show(handoff)
+    call.terminal.result(shown.value, lambda: call.terminal.lines(shown.lines))
 
 
 @command(rehearses=False)

@@ -170,7 +170,7 @@ def _check(house: House, given: Mapping[str, Any], _: Client) -> Answer:
 
 
 def _show(house: House, given: Mapping[str, Any], _: Client) -> Answer:
-    return answered(dict(HandoffSubject(house.handoffs()).show(given["handoff"])))
+    return answered(dict(HandoffSubject(house.handoffs()).papers(given["handoff"])))
 
 
 def _list(house: House, given: Mapping[str, Any], _: Client) -> Answer:
