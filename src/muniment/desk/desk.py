@@ -134,7 +134,8 @@ class Desk:
             sought = Sought(reference.rest, reference.rest)
         elif reference is not None:
             sought = Sought(reference.text)
-        hits = list(dict.fromkeys(hit for subject in self.subjects for hit in subject.find(sought)))
+        every = (hit for subject in self.subjects for hit in subject.find(sought))
+        hits = list({(one.reference, str(one.role), one.path, one.digest): one for one in every}.values())
         named = [hit.reference for hit in hits]
         if reference is not None and not sought.digest:
             hits += self._made_within(reference.text, set(named))
