@@ -136,7 +136,19 @@ class ArchiveSubject:
         )
         for one in found:
             watch(0, 0, one.place.posix)
-            yield _verdict(one)
+            yield self._with_its_table(self._workspace, one)
+
+    @staticmethod
+    def _with_its_table(workspace: Workspace, one: Checked) -> Verdict:
+        """What the ledger knows of a deliverable is the digest of a table; that has to be there too."""
+        found = _verdict(one)
+        if found.standing is subject.Standing.GOOD:
+            try:
+                workspace.tables.get(one.entry.tree)
+            except StateDamaged as error:
+                finding = say("{where}: {why}", where=error.where, why=error.why or error.message)
+                return Verdict(found.reference, subject.Standing.BAD, finding, step=found.step)
+        return found
 
     def weigh(self, event: Event) -> Weighed | None:
         """Nothing is recorded of the archive that was not read back."""

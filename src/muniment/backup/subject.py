@@ -209,7 +209,11 @@ class BackupSubject:
         if vault is not None and vault_id in ("", vault.identity):
             finding = say("it was stored, and the vault does not have it")
             return Verdict(reference, Standing.BAD, finding, step="muniment backup list")
-        return Verdict(reference, Standing.UNKNOWN, say("another vault keeps it; that one was not read"))
+        if vault is None:
+            finding = say("there is no vault where one is set")
+        else:
+            finding = say("another vault keeps it; that one was not read")
+        return Verdict(reference, Standing.UNKNOWN, finding, step="muniment vault status")
 
     def weigh(self, event: Event) -> Weighed | None:
         """What is announced is a claim until the vault, or the folder restored into, was read back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -140,17 +141,23 @@ class Desk:
         if reference is not None and not sought.digest:
             hits += self._made_within(reference.text, set(named))
             named = [hit.reference for hit in hits]
-        events, total = self._events(sought)
+        # A file's digest stands in an evidence table; the event names the table alone.
+        keepers = {one for one in named if sought.digest and one.startswith(Kind.ARCHIVE.value)}
+        events, total = self._events(sought, keepers)
         return Story(tuple(hits), tuple(events), total, self._within(named))
 
-    def _events(self, sought: Sought) -> tuple[list[Event], int]:
-        newest: list[Event] = []
+    def _events(self, sought: Sought, keepers: set[str]) -> tuple[list[Event], int]:
+        """The newest events that hold the text, or by which one of the deliverables came."""
+        wanted = (sought.text.removeprefix(Kind.EVENT.value) or sought.text).encode(
+            "utf-8", "surrogateescape"
+        )
+        newest: deque[Event] = deque(maxlen=EVENTS_TOLD)
         total = 0
-        wanted = sought.text.removeprefix(Kind.EVENT.value) or sought.text
-        for event in self.workspace.ledger.events(containing=wanted.encode("utf-8", "surrogateescape")):
-            total += 1
-            newest = [*newest[1 - EVENTS_TOLD :], event]
-        return newest, total
+        for event in self.workspace.ledger.events(containing=b"" if keepers else wanted):
+            if not keepers or event.subject in keepers or wanted in event.line():
+                total += 1
+                newest.append(event)
+        return list(newest), total
 
     def _made_within(self, reference: str, known: set[str]) -> list[Hit]:
         """What was made in a handoff or by a job, by what the ledger says."""
