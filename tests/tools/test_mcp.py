@@ -40,7 +40,8 @@ BACKUP_TOOLS = {
     "backup_restore",
     "backup_delete",
 }
-"""Specs 1, 3, 2 and 4, surface: the acts of each room."""
+DESK_TOOLS = {"desk_status", "desk_show", "desk_find", "desk_verify", "desk_timeline"}
+"""Specs 1, 3, 2 and 4, surface: the acts of each room; and the questions that go over all of them."""
 
 READ_ONLY = {
     "archive_list",
@@ -58,6 +59,7 @@ READ_ONLY = {
     "job_verify",
     "backup_list",
     "backup_diff",
+    *DESK_TOOLS,
 }
 DESTRUCTIVE = {
     "backup_create",

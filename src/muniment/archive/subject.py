@@ -15,7 +15,7 @@ from muniment.path import RelPath, printable
 from muniment.record import subject
 from muniment.record.errors import StateDamaged
 from muniment.record.event import Event
-from muniment.record.locate import Move, moves, present_place, state_at
+from muniment.record.locate import moves, present_place, state_at
 from muniment.record.reference import Kind
 from muniment.record.state import Workspace
 from muniment.record.subject import (
@@ -72,7 +72,9 @@ class ArchiveSubject:
             raise UnknownReference(where=reference)
         entry = find_entry(self._workspace, reference)
         place = place_of(self._workspace, entry)
-        state = say("taken back") if entry.undone else say("sealed") if entry.sealed else say("kept")
+        state = (
+            say("taken back") if entry.undone else say("sealed") if entry.sealed else say("in the archive")
+        )
         lines: list[tuple[Message, object]] = [
             (say("state"), state),
             (say("from"), printable(entry.origin.posix)),
@@ -91,20 +93,19 @@ class ArchiveSubject:
         for entry in self._entries():
             if entry.undone:
                 continue
-            if sought.digest:
-                yield from self._holding(self._workspace, entry, sought, recorded)
-            elif sought.is_in(entry.reference, entry.name, entry.origin.posix, entry.path.posix):
-                place = present_place(recorded, entry.path, after=entry.event_id)
+            place = present_place(recorded, entry.path, after=entry.event_id)
+            if sought.is_digest(entry.tree.hex):
+                state = _read_now(self._workspace, place, entry.tree.hex)
+                yield Hit(entry.reference, say("deliverable"), printable(place.posix), state, entry.tree.hex)
+            names = (entry.reference, entry.name, entry.origin.posix, entry.path.posix)
+            if not sought.digest and sought.is_in(*names):
                 yield Hit(entry.reference, say("deliverable"), printable(place.posix), digest=entry.tree.hex)
+            else:
+                yield from self._inside(self._workspace, entry, place, sought)
 
     @staticmethod
-    def _holding(
-        workspace: Workspace, entry: Entry, sought: Sought, recorded: Sequence[Move]
-    ) -> Iterator[Hit]:
-        place = present_place(recorded, entry.path, after=entry.event_id)
-        if sought.is_digest(entry.tree.hex):
-            state = _read_now(workspace, place, entry.tree.hex)
-            yield Hit(entry.reference, say("deliverable"), printable(place.posix), state, entry.tree.hex)
+    def _inside(workspace: Workspace, entry: Entry, place: RelPath, sought: Sought) -> Iterator[Hit]:
+        """The files of a deliverable by digest, or by their paths in it."""
         try:
             table = workspace.tables.get(entry.tree)
         except StateDamaged as error:
@@ -112,12 +113,13 @@ class ArchiveSubject:
             yield Hit(entry.reference, say("can not be searched: {why}", why=error.message), "", unknown)
             return
         for row in table.files:
-            if row.digest is not None and sought.is_digest(row.digest.hex):
-                inner = place / RelPath.parse(row.path)
-                state = _read_now(workspace, inner, row.digest.hex)
-                yield Hit(
-                    entry.reference, say("archived file"), printable(inner.posix), state, row.digest.hex
-                )
+            digest = row.digest.hex if row.digest is not None else ""
+            inner = place / RelPath.parse(row.path)
+            if sought.is_digest(digest):
+                state = _read_now(workspace, inner, digest)
+                yield Hit(entry.reference, say("archived file"), printable(inner.posix), state, digest)
+            elif not sought.digest and sought.is_in(row.path):
+                yield Hit(entry.reference, say("archived file"), printable(inner.posix), None, digest)
 
     def verify(self, references: Iterable[str], watch: Watch = unwatched) -> Iterator[Verdict]:
         """Read deliverables again where they lie and compare them with their record."""

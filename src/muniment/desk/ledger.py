@@ -39,7 +39,12 @@ class ReadWhole:
                 say("{events}; {witness}", events=events, witness=self._seen()),
                 step=step,
             )
-        details = [
+        count = say_count("{count} event can be read", "{count} events can be read", found.events)
+        return Verdict(LEDGER, Standing.BAD, say("NOT whole: {count}", count=count), self.details(), step)
+
+    def details(self) -> tuple[Message, ...]:
+        """Each fault, and each witness that saw more or something else."""
+        faults = [
             say(
                 "{segment}, line {line}, byte {offset}: {why}",
                 segment=one.segment,
@@ -47,18 +52,18 @@ class ReadWhole:
                 offset=one.offset,
                 why=one.why,
             )
-            for one in found.findings
-        ] + [
+            for one in self.found.findings
+        ]
+        witnesses = [
             say(
                 "the witness in {source}, of {at}, saw {count} events; they are not there",
                 source=self.carried[one],
                 at=one.at,
                 count=one.count,
             )
-            for one in found.contradicted
+            for one in self.found.contradicted
         ]
-        count = say_count("{count} event can be read", "{count} events can be read", found.events)
-        return Verdict(LEDGER, Standing.BAD, say("NOT whole: {count}", count=count), tuple(details), step)
+        return (*faults, *witnesses)
 
     def _seen(self) -> Message:
         newest = self.found.newest_witness

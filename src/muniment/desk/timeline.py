@@ -24,6 +24,11 @@ class Worth(StrEnum):
     PROVED = "proved"
     REFUTED = "refuted"
 
+    @property
+    def unproved(self) -> bool:
+        """Whether it is a claim that nothing has proved."""
+        return self in (Worth.CLAIMED, Worth.CLAIM_REFUTED)
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:

@@ -34,13 +34,14 @@ class Kept:
 VAULT = "vault"
 """What the vault is called where references stand."""
 
-_PARTS: dict[Part, Message] = {
+PARTS: dict[Part, Message] = {
     Part.CATALOGUE: say("catalogue"),
     Part.PACK: say("file of pieces"),
     Part.EXTENT: say("piece"),
     Part.SNAPSHOT: say("snapshot"),
     Part.UNKNOWN: say("unknown file"),
 }
+"""What people call each part of the vault."""
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class Whole:
             finding = say("{pieces}, {size} bytes", pieces=pieces, size=found.bytes)
             return Verdict(VAULT, Standing.GOOD, finding, step=step)
         details = tuple(
-            say("{part} {name}: {why}", part=_PARTS[one.part], name=printable(one.name), why=one.why)
+            say("{part} {name}: {why}", part=PARTS[one.part], name=printable(one.name), why=one.why)
             for one in found.findings
         )
         finding = say_count("{count} thing is not sound", "{count} things are not sound", len(found.findings))

@@ -89,3 +89,12 @@ def read_reference(text: str) -> Reference | None:
         if _FORMS[kind][0].fullmatch(text):
             return Reference(kind, text)
     return None
+
+
+def job_named(text: str) -> str:
+    """The id of a job, which people give as it is or as a reference.
+
+    >>> job_named("rna-7"), job_named("job:rna-7")
+    ('rna-7', 'rna-7')
+    """
+    return text.removeprefix(Kind.JOB.value)

@@ -279,7 +279,7 @@ class _Reading:
 def timeline(call: Call, since: str | None, count: int) -> None:
     """Show what was recorded, and which claims were proved."""
     moments = call.house.desk.timeline(since=_since(since), count=count)
-    open_claims = sum(one.worth in (Worth.CLAIMED, Worth.CLAIM_REFUTED) for one in moments)
+    open_claims = sum(one.worth.unproved for one in moments)
 
     def people() -> None:
         if not moments:

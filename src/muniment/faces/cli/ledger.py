@@ -10,7 +10,7 @@ import click
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import read_instant
-from muniment.desk.ledger import read_whole
+from muniment.desk.ledger import ReadWhole, read_whole
 from muniment.digest import Digest
 from muniment.disk.root import Root, real_folder
 from muniment.disk.write import write_verified
@@ -97,7 +97,7 @@ def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
         )
     named = None if call.options.dry_run else name_damage(workspace.ledger, verdict)
     told = {**_verdict(verdict, carried), "vault_unreachable": error.code if error is not None else None}
-    call.terminal.result(told, lambda: _show(call, verdict, carried))
+    call.terminal.result(told, lambda: _show(call, read))
     if named is not None:
         call.terminal.note(
             say("The damage is now on record: {event_id} begins a new segment.", event_id=named.event_id)
@@ -132,8 +132,8 @@ def _verdict(verdict: Verdict, carried: Mapping[Witness, str]) -> dict[str, Json
     }
 
 
-def _show(call: Call, verdict: Verdict, carried: Mapping[Witness, str]) -> None:
-    terminal = call.terminal
+def _show(call: Call, read: ReadWhole) -> None:
+    terminal, verdict, carried = call.terminal, read.found, read.carried
     if verdict.whole:
         terminal.say(
             say_count(
@@ -151,25 +151,8 @@ def _show(call: Call, verdict: Verdict, carried: Mapping[Witness, str]) -> None:
                 verdict.events,
             )
         )
-    for finding in verdict.findings:
-        terminal.say(
-            say(
-                "  {segment}, line {line}, byte {offset}: {why}",
-                segment=finding.segment,
-                line=finding.line,
-                offset=finding.offset,
-                why=finding.why,
-            )
-        )
-    for witness in verdict.contradicted:
-        terminal.say(
-            say(
-                "  the witness in {source}, of {at}, saw {count} events; they are not there",
-                source=carried[witness],
-                at=witness.at,
-                count=witness.count,
-            )
-        )
+    for detail in read.details():
+        terminal.say(say("  {detail}", detail=detail))
     if verdict.named_damage:
         terminal.say(
             say_count(
