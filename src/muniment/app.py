@@ -473,7 +473,7 @@ class House:
         workspace = self.workspace if begun else None
         ledger = workspace.ledger if workspace else None
         archive = ArchiveSubject(self.loose, workspace, lambda: self.settings().get(MUTABLE))
-        backup = BackupSubject(self._places, ledger, self.any_vault, self._whole.lost)
+        backup = BackupSubject(self._places, ledger, self.any_vault, lambda: self._whole.lost())
         found: list[Subject] = [archive]
         if workspace and (self.root.exists(FOLDER / "handoff") or workspace.ledger.subjects("ho_")):
             from muniment.handoff.subject import HandoffSubject

@@ -7,12 +7,10 @@ vault is opened to tell; none is ever made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from muniment.backup.errors import RootDiffers
-from muniment.backup.model import snapshot_json
-from muniment.backup.reading import Reading
 from muniment.backup.restore_log import look
-from muniment.bundle.vault import Snapshot, Vault
 from muniment.digest import Digest
 from muniment.errors import MunimentError, NotFound, NotVerified
 from muniment.hosts.places import Places
@@ -35,6 +33,10 @@ from muniment.record.subject import (
     newest_of,
     unwatched,
 )
+
+if TYPE_CHECKING:
+    from muniment.backup.reading import Reading
+    from muniment.bundle.vault import Snapshot, Vault
 
 PREFIX = Kind.SNAPSHOT.value
 
@@ -122,6 +124,9 @@ class BackupSubject:
 
     def _reading(self, reference: str) -> Reading:
         """One snapshot, to be looked into; `RootDiffers` when it is not the one stored from here."""
+        # `muniment status` asks nothing of a snapshot's content, and shall not wait for what reads it.
+        from muniment.backup.reading import Reading
+
         vault = self._vault()
         if vault is None:
             raise NotFound(where=reference, why=say("there is no vault"))
@@ -133,6 +138,8 @@ class BackupSubject:
 
     def show(self, reference: str) -> Shown:
         """One snapshot: what it is and what it holds."""
+        from muniment.backup.model import snapshot_json
+
         reading = self._reading(reference)
         one, facts = reading.snapshot, reading.contents.facts
         lines: list[tuple[Message, object]] = [
