@@ -122,9 +122,9 @@ def test_a_shortened_reference_has_to_fit_one_thing(walked: Walked) -> None:
         ("ho_01KDVDNA000000000000000000", 7, "HANDOFF_UNKNOWN"),
         ("bk_20000101_000000_aaaa", 7, "SNAPSHOT_UNKNOWN"),
         ("ev_01KDVDNA000000000000000000", 7, "NOT_IN_LEDGER"),
-        ("zz_1", 2, "NO_REFERENCE"),
-        ("ho_", 2, "NO_REFERENCE"),
-        ("../../etc/passwd", 2, "NO_REFERENCE"),
+        ("zz_1", 7, "NO_REFERENCE"),
+        ("ho_", 7, "NO_REFERENCE"),
+        ("../../etc/passwd", 7, "NO_REFERENCE"),
     ],
 )
 def test_what_is_not_there_has_one_clear_error(walked: Walked, text: str, code: int, name: str) -> None:

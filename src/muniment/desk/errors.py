@@ -29,7 +29,7 @@ class ReferenceAmbiguous(UsageError):
     guidance = "Give more of it."
 
 
-class NoReference(UsageError):
+class NoReference(NotFound):
     """The text is no reference, and no path where something lies."""
 
     code = "NO_REFERENCE"
