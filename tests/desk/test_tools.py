@@ -26,7 +26,8 @@ def calls(walk: Walked, era: Era, *asked: tuple[str, dict[str, Any]]) -> list[Ca
 
 def told(result: CallToolResult) -> dict[str, Any]:
     assert result.structured_content is not None, text_of(result)
-    return result.structured_content
+    found: dict[str, Any] = result.structured_content
+    return found
 
 
 @pytest.mark.parametrize("era", ERAS)
