@@ -70,6 +70,7 @@ def test_a_text_is_found_in_every_room(walked: Walked) -> None:
     assert found == {walked.report, walked.handoff, walked.job, walked.older, walked.newer}
     assert {one["reference"] for one in hits(walked, "one.md")} == {walked.notes}
     assert walked.call("find", "nobody wrote this").code == 7
+    assert walked.call("find", " ").code == 2
 
 
 @pytest.mark.parametrize("name", ["handoff", "job"])

@@ -86,6 +86,8 @@ def show(call: Call, reference: str) -> ExitCode | None:
 @argument("text", about=say("A part of a name, 8 digits of a sha256 or more, or a reference."))
 def find(call: Call, text: str) -> ExitCode | None:
     """Find a text, a digest or a reference in every room and in the snapshots."""
+    if not text.strip():
+        raise wrong(say("nothing to look for was given"), click.get_current_context())
     return _found(call, text)
 
 
