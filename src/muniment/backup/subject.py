@@ -60,6 +60,7 @@ FAILED = "backup.run_failed"
 
 _WEIGHTS = {
     CREATING: (Weight.CLAIMED, "create"),
+    GIVEN_UP: (Weight.REFUTED, "create"),
     CREATED: (Weight.PROVED, "create"),
     DELETING: (Weight.CLAIMED, "delete"),
     DELETED: (Weight.PROVED, "delete"),

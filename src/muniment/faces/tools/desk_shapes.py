@@ -35,6 +35,7 @@ STATUS = Shape(
             "jobs": items(_UNFINISHED),
             "backup": items(_UNFINISHED),
             "last_snapshot": maybe(closed({"backup_id": text(), "at": text(), "in_this_vault": FLAG})),
+            "schedule": maybe(_OPEN),
             "vault": closed({"url": text(), "shares_device": FLAG}),
             "next": text(),
         }
