@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.places import Places
     from muniment.hosts.session import Session
+    from muniment.hosts.setup import Outcome, Setup
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
     from muniment.path import RelPath
@@ -55,6 +56,15 @@ SESSION_VARIABLE = "MUNIMENT_SESSION_KEY"
 
 SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
 """In which it hands on the session's id, which names the run of a scheduled job."""
+
+
+def _own_program() -> tuple[str, ...]:
+    """How another process calls this very program: by its own path, since hosts have other search paths."""
+    own = os.path.abspath(sys.argv[0])
+    if os.path.basename(own) == "muniment" and os.access(own, os.X_OK):
+        return (own,)
+    # Not from the folder that a host happens to work in, where anybody may have put a module.
+    return (sys.executable, "-P", "-m", "muniment")
 
 
 def declared() -> tuple[Setting[Any], ...]:
@@ -650,6 +660,45 @@ class House:
         from muniment.hosts.starchild.scripts import files
 
         return Installation(self.root, host, files(sys.executable), lambda: self.workspace)
+
+    def host_setup(self, host: str) -> Setup:
+        """What a host is given in the user's own folders."""
+        from muniment.hosts.claude.setup import setup as claude
+        from muniment.hosts.codex.setup import setup as codex
+        from muniment.hosts.cursor.setup import setup as cursor
+
+        known = {"claude": claude, "codex": codex, "cursor": cursor}
+        return known[host](self._home, self._environment, _own_program(), self._host_receipts)
+
+    def host_removal(self, host: str, *, act: bool) -> list[Outcome]:
+        """Take it away again; without `act` only say what would be done."""
+        from muniment.hosts.setup import removal, uninstall
+
+        return (uninstall if act else removal)(self._host_receipts, host)
+
+    def installed_hosts(self) -> tuple[str, ...]:
+        """The hosts for which something was installed: for this user, or in this workspace."""
+        from muniment.disk.root import Root
+        from muniment.hosts.installation import PLACE
+        from muniment.hosts.setup import installed
+        from muniment.hosts.workspace import find_workspace
+
+        found = installed(self._host_receipts)
+        here = find_workspace(self._flag, self._environment, Path.cwd(), self._client_root)
+        with Root.open(here.path) as root:
+            found += ["starchild"] if root.exists(PLACE / "starchild.json") else []
+        return tuple(found)
+
+    @property
+    def _home(self) -> Path:
+        return Path(self._environment.get("HOME") or os.path.expanduser("~"))
+
+    @property
+    def _host_receipts(self) -> Path:
+        """Where it is written down what was installed for this user."""
+        from platformdirs import user_data_dir
+
+        return Path(user_data_dir("muniment"), "hosts")
 
     @cached_property
     def jobs(self) -> JobService:
