@@ -183,22 +183,19 @@ class House:
 
     @cached_property
     def _settings(self) -> Settings:
-        from platformdirs import user_config_dir
-
-        from muniment.disk.root import Root
-        from muniment.path import RelPath
-        from muniment.record.config import read_layer
+        from muniment.record.config import own_layers, read_layer
         from muniment.record.state import FOLDER
 
         known = declared()
-        layers = [environment_layer(known, self._environment)]
-        layers.append(read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True))
-        # People keep this file elsewhere and link to it; what they link to is what they mean.
-        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
-        if user.parent.is_dir():
-            with Root.open(user.parent) as own:
-                layers.append(read_layer(own, RelPath((user.name,)), known))
-        return Settings(known, layers)
+        workspace = read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True)
+        return Settings(known, [environment_layer(known, self._environment), workspace, *own_layers(known)])
+
+    def own_settings(self) -> Settings:
+        """The settings of whoever calls, where no workspace has a say; see `faces.house`."""
+        from muniment.record.config import own_layers
+
+        known = declared()
+        return Settings(known, [environment_layer(known, self._environment), *own_layers(known)])
 
     @cached_property
     def working_session(self) -> WorkingSession:
@@ -382,7 +379,7 @@ class House:
         from muniment.vault.served import open_served
 
         require_supported()
-        return open_served(self.settings(), loopback=loopback, clock=system_clock)
+        return open_served(self.own_settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""

@@ -72,6 +72,9 @@ class House(Protocol):
     def settings(self) -> Settings:
         """All declared settings over the layers in force; a bad file is a `BadSetting`."""
 
+    def own_settings(self) -> Settings:
+        """The settings of the environment and the user's file alone: a server is of no workspace."""
+
     def use_session(
         self,
         key: str | None = None,
