@@ -107,7 +107,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *TEAM_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
+    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *TEAM_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS, *DESK_TOOLS}
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True
