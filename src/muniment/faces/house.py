@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
+    from muniment.bundle.vault import Vault
+    from muniment.desk.desk import Desk
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.dispatch import Dispatcher
@@ -138,6 +140,13 @@ class House(Protocol):
 
     def subjects(self) -> list[Subject]:
         """The rooms as the desk knows them, as far as there is anything of them."""
+
+    @property
+    def desk(self) -> Desk:
+        """The desk over all rooms; `NothingRecorded` while there is no record."""
+
+    def any_vault(self) -> Vault | None:
+        """The vault that is set, of this machine or a server's; none is made."""
 
     @property
     def whereabouts(self) -> Whereabouts:
