@@ -204,6 +204,10 @@ NOT_RUN: dict[str, str] = {
     "muniment backup schedule --daily 03:30 --keep-daily 7 --keep-weekly 4 --install": (
         "asks a person at a terminal and changes the machine's crontab; tests/backup has both to itself"
     ),
+    "apt-get install podman": "installs on the machine; `.ci/run` does, and tests/job uses it",
+    "muniment job finalize rna-7 --tool seqtk:1 --summary seqtk.json": (
+        "needs a finished job and a registry of images; tests/job and the demo run each of these commands"
+    ),
     "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
     "cd requirements": "asks the package index for the newest versions",
     "pip install 'muniment[mcp]'": "takes the published package; tests/house installs the wheel",
