@@ -209,6 +209,10 @@ NOT_RUN: dict[str, str] = {
         "asks a person at a terminal and changes the machine's crontab; tests/backup has both to itself"
     ),
     "claude plugin validate muniment-plugin": "the host's own program, which needs an account elsewhere",
+    "apt-get install podman": "installs on the machine; `.ci/run` does, and tests/job uses it",
+    "muniment job finalize rna-7 --tool seqtk:1 --summary seqtk.json": (
+        "needs a finished job and a registry of images; tests/job and the demo run each of these commands"
+    ),
     "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
     "cd requirements": "asks the package index for the newest versions",
     "pip install 'muniment[mcp]'": "takes the published package; tests/house installs the wheel",

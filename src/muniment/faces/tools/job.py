@@ -151,6 +151,21 @@ def _resolve_gap(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.resolve_gap(given["job"]))
 
 
+def _pull(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    return _shown(house.jobs.pull(given["job"]))
+
+
+def _run(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    top = house.root.path
+    view = house.jobs.run(
+        given["job"],
+        given["argv"],
+        inputs=[str(Path(top, one)) for one in given.get("inputs", ())],
+        scripts=[str(Path(top, one)) for one in given.get("scripts", ())],
+    )
+    return _shown(view, failed=not view.history.runs[-1].succeeded)
+
+
 def _cancel(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.cancel(given["job"]))
 
@@ -222,6 +237,8 @@ TOOLS = (
     Tool(shapes.FINALIZE, _by_name(_finalize)),
     Tool(shapes.GAP, _by_name(_gap)),
     Tool(shapes.RESOLVE_GAP, _by_name(_resolve_gap)),
+    Tool(shapes.PULL, _by_name(_pull)),
+    Tool(shapes.RUN, _by_name(_run)),
     Tool(shapes.CANCEL, _by_name(_cancel)),
     Tool(shapes.SHOW, _by_name(_show)),
     Tool(shapes.LIST, _by_name(_list)),
