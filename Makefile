@@ -7,7 +7,7 @@
 #   make bench    measurements (they are printed, never asserted)
 #   make docs     the documentation, into site/
 #   make long     the sweeps that are too long for every day
-#   make envs     servers of others, for the tests that speak with them
+#   make envs     servers and validators of others, for the tests that ask them
 #   make clean    all of the above away again
 #
 # Another interpreter: make PYTHON=python3.13 test. More for pytest: make test PYTEST_ARGS="-k ledger".
@@ -53,10 +53,18 @@ bench: $(VENV)/.package
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Servers that others wrote, each in an environment of its own, since their libraries do not agree with ours.
-envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made
+# Servers and validators that others wrote, each in an environment of its own, since their libraries do
+# not agree with ours.
+envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made \
+	build/envs/validators/.made build/envs/runcrate/.made
 
 build/envs/schemathesis/.made: tests/envs/wire/schemathesis.txt
+	@echo "installing $< into $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
+
+build/envs/%/.made: tests/envs/provenance/%.txt
 	@echo "installing $< into $(@D)"
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
