@@ -82,11 +82,10 @@ def verify(service: JobService, job: str) -> Report:
 
 def _journal(journal: JobJournal, checks: list[Check]) -> History | None:
     try:
-        events = journal.events()
+        history = fold(journal.events())
     except NotVerified as error:
         checks.append(Check("journal", False, error.message, (error.reason,)))
         return None
-    history = fold(events)
     found = say_count("{count} event, one chain", "{count} events, one chain", history.count)
     checks.append(Check("journal", history.count > 0, found))
     return history
