@@ -11,9 +11,20 @@ from muniment.disk.root import Root
 from muniment.ids import Entropy
 from muniment.job.backend import WorkflowBackend
 from muniment.job.cwl import CwlBackend
+from muniment.job.export.facts import Names, Party
 from muniment.job.fkit import FkitBackend
 from muniment.job.service import JobService
-from muniment.job.settings import ENGINE, FKIT, ROOT, WES_SHARED, WES_TOKEN, WES_URL
+from muniment.job.settings import (
+    AUTHOR,
+    ENGINE,
+    FKIT,
+    LICENCE,
+    PUBLISHER,
+    ROOT,
+    WES_SHARED,
+    WES_TOKEN,
+    WES_URL,
+)
 from muniment.job.store import JobStore
 from muniment.job.wes import WesBackend
 from muniment.record.consent import RELAYED
@@ -52,4 +63,20 @@ def service_of(
     relayed = settings.get(RELAYED)
     store = JobStore(root, clock=workspace.clock, entropy=workspace.entropy, actor=actor, relayed=relayed)
     chosen = engines if engines is not None else engines_of(settings, workspace.clock, workspace.entropy)
-    return JobService(store, workspace, chosen, default_engine=settings.get(ENGINE), relayed=relayed)
+    return JobService(
+        store,
+        workspace,
+        chosen,
+        default_engine=settings.get(ENGINE),
+        relayed=relayed,
+        named_in_exports=_names(settings),
+    )
+
+
+def _names(settings: Settings) -> Names:
+    author, publisher = settings.get(AUTHOR), settings.get(PUBLISHER)
+    return Names(
+        settings.get(LICENCE),
+        Party(author.name, author.url) if author else None,
+        Party(publisher.name, publisher.url) if publisher else None,
+    )

@@ -59,6 +59,18 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """Who and what the settings have documents name; nothing is made up where they are silent."""
+
+    licence: str = ""
+    author: Party | None = None
+    publisher: Party | None = None
+
+
+NOBODY = Names()
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What was asked for: the format, where the job lay then, and who is named in it."""
 
@@ -86,6 +98,24 @@ class Held:
     def of(cls, data: bytes) -> Held:
         """Of bytes in memory."""
         return cls(len(data), sha256(data).hex)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a port was given; `file_id` is the engine's, which on this machine is a digest."""
+
+    port: str
+    type: PortType
+    filename: str
+    file_id: str
+
+    @property
+    def sha256(self) -> str | None:
+        """The sha256 of the one file of this machine that it is, in hex; else None."""
+        if self.type is PortType.FILE and self.filename.startswith("/"):
+            prefix, _, digits = self.file_id.partition(":")
+            return digits if prefix == "sha256" else None
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +191,12 @@ class Facts:
         folder = self.request.folder.rstrip("/") + "/"
         return path.removeprefix(folder) if path.startswith(folder) else None
 
-    def flow_inputs(self) -> Iterator[tuple[str, str, str]]:
-        """Port, file and id of everything that was bound."""
+    def flow_inputs(self) -> Iterator[Bound]:
+        """Everything that was bound to a port of the workflow."""
         for one in self.registry.execution.bindings:
             if one.source is not None:
                 port = f"{one.task}.{one.port}" if one.task else one.port
-                pinned = one.type is PortType.FILE and one.filename.startswith("/")
-                yield port, one.filename, one.fileId if pinned or not one.fileId else f"folder {one.fileId}"
+                yield Bound(port, one.type, one.filename, one.fileId)
 
 
 _read_request = reader_of(Request)
