@@ -51,6 +51,7 @@ GOOD = ToolRun(
     started_at=AT,
     ended_at=LATER,
     outputs=(FILE,),
+    collected=True,
 )
 NEVER = replace(
     GOOD,
@@ -60,6 +61,7 @@ NEVER = replace(
     started_at="",
     ended_at="",
     outputs=(),
+    collected=False,
 )
 
 
@@ -83,6 +85,7 @@ def test_records_come_back_as_they_went() -> None:
         {"ended_at": AT},
         {"outputs": [{"path": FILE.path, "size": 3, "sha256": "c" * 64, "role": "tool"}]},
         {"logs": [{"path": FILE.path, "size": 3, "sha256": "c" * 64, "role": "stdout"}]},
+        {"collected": True},
     ],
 )
 @pytest.mark.parametrize("outcome", ["start_failed", "pull_failed"])
@@ -102,6 +105,7 @@ def test_a_run_that_never_started_can_not_claim_to_have(outcome: str, change: di
         {"network": {"proof": "read", "interfaces": []}},
         {"network": {"proof": "believed", "interfaces": ["lo"]}},
         {"started_at": ""},
+        {"collected": False},
         {"ended_at": "yesterday"},
         {"outcome": "complete"},
         {"container": "muniment-" + "0" * 26},
@@ -138,6 +142,7 @@ def test_a_pull_holds_together(change: dict[str, Any]) -> None:
 def test_only_exit_code_0_of_an_ended_run_is_success() -> None:
     assert GOOD.succeeded
     assert not replace(GOOD, exit_code=7).succeeded
+    assert not replace(GOOD, collected=False, outputs=()).succeeded
     for outcome in RunOutcome:
         if outcome is not RunOutcome.EXITED:
             assert not replace(GOOD, outcome=outcome).succeeded

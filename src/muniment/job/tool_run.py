@@ -171,6 +171,8 @@ class ToolRun:
     scripts: tuple[Artifact, ...] = ()
     outputs: tuple[Artifact, ...] = ()
     logs: tuple[Artifact, ...] = ()
+    collected: bool = False
+    """Whether its outputs were taken; what leads out of the job or is too large is refused whole."""
     why: str = ""
 
     @property
@@ -180,8 +182,9 @@ class ToolRun:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ran to its own end and said so with exit code 0: nothing else is success."""
-        return self.outcome is RunOutcome.EXITED and self.exit_code == 0
+        """Whether it ran to its own end, said so with exit code 0, and what it made was taken:
+        nothing else is success."""
+        return self.outcome is RunOutcome.EXITED and self.exit_code == 0 and self.collected
 
     def to_json(self) -> dict[str, Json]:
         """The evidence of a `job.tool_run`."""
@@ -281,7 +284,7 @@ def run_findings(run: ToolRun) -> Iterator[Finding]:
     if not run.started:
         wanted = say("nothing of a run that never started")
         for name, empty in (("network", None), ("exit_code", None), ("started_at", ""), ("ended_at", ""),
-                            ("outputs", ()), ("logs", ())):  # fmt: skip
+                            ("outputs", ()), ("logs", ()), ("collected", False)):  # fmt: skip
             if getattr(run, name) != empty:
                 yield Finding((name,), Rule.TOOL, wanted, shown(getattr(run, name)))
         return
@@ -295,6 +298,8 @@ def run_findings(run: ToolRun) -> Iterator[Finding]:
     for name in ("started_at", "ended_at"):
         if not getattr(run, name):
             yield Finding((name,), Rule.TOOL, say("a time"), shown(""))
+    if run.outputs and not run.collected:
+        yield Finding(("outputs",), Rule.TOOL, say("nothing that was not taken"), shown(run.outputs))
     if run.outcome is RunOutcome.EXITED and run.exit_code is None:
         yield Finding(("exit_code",), Rule.TOOL, say("the code with which it exited"), "null")
 
