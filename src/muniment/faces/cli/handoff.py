@@ -234,10 +234,8 @@ def export(call: Call, handoff: str, folder: str) -> None:
     call.terminal.next_step(f"muniment verify {folder}")
 
 
-@command(rehearses=False, examples=("muniment verify proof",))
-@argument("folder", about=say("A folder that `export` wrote."))
-def verify(call: Call, folder: str) -> ExitCode | None:
-    """Judge an exported folder anew, from its bytes alone."""
+def judge_folder(call: Call, folder: str) -> ExitCode | None:
+    """Judge an exported folder of a handoff anew, from its bytes alone."""
     found = verify_folder(Path(folder))
     value: dict[str, Any] = {
         "handoff_id": found.handoff_id,

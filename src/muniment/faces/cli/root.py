@@ -53,7 +53,7 @@ ROOT = Group(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
         "verify": Entry(
-            "muniment.faces.cli.handoff:verify", say("Judge an exported folder anew, from its bytes alone.")
+            "muniment.faces.cli.exported:verify", say("Judge an export anew, from its bytes and its record.")
         ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")

@@ -143,7 +143,7 @@ def document(facts: Facts, held: Mapping[str, Held]) -> dict[str, Any]:
 
 
 def _graph(facts: Facts, here: Sequence[Part], held: Mapping[str, Held]) -> Iterator[Entity]:
-    request, flow = facts.request, facts.registry.execution.bioline.flow
+    request = facts.request
     there = {part.crate_path for part in here}
     actions = [_flow_action(facts, there), *(_run_action(facts, each, there) for each in facts.runs)]
     agents = _ids([one for one in (request.author,) if one] or [one for one in (request.publisher,) if one])
@@ -166,15 +166,7 @@ def _graph(facts: Facts, here: Sequence[Part], held: Mapping[str, Held]) -> Iter
     yield {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}
     yield _licence(licence, stated=bool(request.licence))
     yield from _parties(request.author, request.publisher)
-    instrument = _flow_document(facts)
-    if instrument is None:
-        yield {
-            "@id": _flow_id(facts),
-            "@type": "SoftwareApplication",
-            "name": flow.keyword or flow.id,
-            "softwareVersion": flow.version_id,
-            "url": KNOWLEDGE_SOURCE,
-        }
+    yield _workflow(facts)
     for action in actions:
         yield {**action, **_maybe("agent", agents)}
     yield from _values(facts, there)
@@ -182,7 +174,7 @@ def _graph(facts: Facts, here: Sequence[Part], held: Mapping[str, Held]) -> Iter
         yield from _run_entities(facts, each)
     for part in here:
         size = held[part.crate_path].size if part.size is None and part.crate_path in held else part.size
-        yield _file(facts, part, size)
+        yield _file(part, size)
 
 
 def _description(facts: Facts) -> str:
@@ -217,11 +209,25 @@ def _parties(author: Party | None, publisher: Party | None) -> Iterator[Entity]:
 
 
 def _flow_id(facts: Facts) -> str:
-    document_of = _flow_document(facts)
-    if document_of is not None:
-        return identifier(document_of.crate_path)
+    """The workflow's address: that of the source which the record names, with the record's own id.
+
+    The profile wants one of the web; nothing has to be served there.
+    """
     flow = facts.registry.execution.bioline.flow
-    return f"{KNOWLEDGE_SOURCE}#{quote(f'{flow.id}@{flow.version_id}', safe='')}"
+    own = flow.version_id if _flow_document(facts) is not None else f"{flow.id}@{flow.version_id}"
+    return f"{KNOWLEDGE_SOURCE}#{quote(own, safe='')}"
+
+
+def _workflow(facts: Facts) -> Entity:
+    flow, part = facts.registry.execution.bioline.flow, _flow_document(facts)
+    named = {"@id": _flow_id(facts), "name": flow.keyword or flow.id, "identifier": flow.id}
+    if part is None:
+        kind = {"@type": "SoftwareApplication", "softwareVersion": flow.version_id}
+        return {**named, **kind, "url": KNOWLEDGE_SOURCE}
+    url = f"file://{quote(flow.id)}" if flow.id.startswith("/") else KNOWLEDGE_SOURCE
+    encoding = {"@id": identifier(part.crate_path)}
+    kind = {"@type": "SoftwareSourceCode", "version": flow.version_id}
+    return {**named, **kind, "url": url, "encoding": encoding}
 
 
 def _flow_action(facts: Facts, there: set[str]) -> Entity:
@@ -324,7 +330,9 @@ def _error(each: TimedRun, verdict: Verdict) -> str:
         RunOutcome.PULL_FAILED: "It never started: the image could not be fetched.",
     }[run.outcome]
     if run.succeeded:
-        said += " The job was stopped." if verdict is Verdict.STOPPED else " Its results were not taken in."
+        said += " The job was stopped." if verdict is Verdict.STOPPED else " The job is not complete."
+    elif run.exit_code == 0:
+        said += " What it made was not taken."
     return f"{said} {run.why}".strip()
 
 
@@ -399,23 +407,15 @@ def _tool_id(facts: Facts) -> str:
     return f"{KNOWLEDGE_SOURCE}#{quote(facts.registry.execution.downstream.tool.reference, safe='')}"
 
 
-def _file(facts: Facts, part: Part, size: int | None) -> Entity:
-    kind: Any = "File"
-    more: Entity = {}
-    if part.role == "workflow":
-        flow = facts.registry.execution.bioline.flow
-        kind = ["File", "SoftwareSourceCode"]
-        more = {"version": flow.version_id, "identifier": flow.id}
-        more["url"] = f"file://{quote(flow.id)}" if flow.id.startswith("/") else KNOWLEDGE_SOURCE
+def _file(part: Part, size: int | None) -> Entity:
     return {
         "@id": identifier(part.crate_path),
-        "@type": kind,
+        "@type": "File",
         "name": part.crate_path.partition("/")[2],
         **({"description": part.role} if part.role else {}),
         "encodingFormat": media_type(part.crate_path),
         **({"contentSize": str(size)} if size is not None else {}),
         "sha256": part.sha256,
-        **more,
     }
 
 

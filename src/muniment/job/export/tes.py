@@ -13,9 +13,6 @@ from muniment.job.export.ro_crate import split_reference
 from muniment.job.model import Artifact
 from muniment.job.tool_run import Image, RunOutcome
 
-EXECUTOR_FAULTS = (RunOutcome.EXITED, RunOutcome.OOM)
-"""Outcomes that are the program's own doing; the others came from around it."""
-
 
 def document(facts: Facts) -> dict[str, Any]:
     """The last run of the tool as a task; the facts have one."""
@@ -50,7 +47,8 @@ def _state(each: TimedRun, verdict: Verdict) -> str:
     if verdict is Verdict.STOPPED:
         return "CANCELED"
     run = each.run
-    return "EXECUTOR_ERROR" if run.outcome in EXECUTOR_FAULTS and not run.succeeded else "SYSTEM_ERROR"
+    own = run.outcome is RunOutcome.OOM or (run.outcome is RunOutcome.EXITED and run.exit_code != 0)
+    return "EXECUTOR_ERROR" if own else "SYSTEM_ERROR"
 
 
 def image_of(image: Image) -> str:
