@@ -7,6 +7,7 @@ whether anything calls a run complete that the journal does not.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -174,9 +175,12 @@ def _crate(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[Finding]:
 
 def _entity(at: str, wanted: dict[str, Any], found: dict[str, Any]) -> Iterator[Finding]:
     for name in sorted(wanted.keys() | found.keys()):
-        if wanted.get(name) != found.get(name) or (name in wanted) != (name in found):
+        if (name in wanted) != (name in found) or not _same(wanted.get(name), found.get(name)):
             old, new = wanted.get(name), found.get(name)
-            code = _code_of(wanted, name, Code.DIFFERS)
+            otherwise = (
+                Code.MISSING if name not in found else Code.EXTRA if name not in wanted else Code.DIFFERS
+            )
+            code = _code_of(wanted, name, otherwise)
             if name in _DIGEST_NAMES and isinstance(new, str) and not _well_formed(new, old):
                 code = Code.DIGEST_FORM
             yield Finding(code, printable(f"{at}: {name}"), _told(old), _told(new))
@@ -194,6 +198,11 @@ def _dangling(at: str, entity: dict[str, Any], there: Mapping[str, Any]) -> Iter
             ):
                 where = printable(f"{at}: {name}")
                 yield Finding(Code.DANGLING, where, say("an entity of the crate"), printable(unquote(target)))
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two JSON values are the same, kind and all: `0`, `0.0` and `false` are three."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 _OF_IMAGE = ("containerImage", "image", "muniment.image_id", "imageId", "mediaType", "uri")
@@ -275,24 +284,18 @@ def _too_good(facts: Facts, document: dict[str, Any]) -> Iterator[Finding]:
     if document.get("state") == "COMPLETE":
         yield Finding(Code.STATUS, "state", say("no success"), "COMPLETE")
     made = {one.sha256 for one in run.outputs} if run is not None else set()
-    for number, one in enumerate(
-        document.get("subject", []) if isinstance(document.get("subject"), list) else []
-    ):
-        digest = (
-            one.get("digest", {}).get("sha256")
-            if isinstance(one, dict) and isinstance(one.get("digest"), dict)
-            else None
-        )
-        if digest in made:
-            yield Finding(Code.STATUS, f"subject[{number}]", say("no output"), _told(digest))
-    graph = document.get("@graph")
+    for number, one in enumerate(_list(document.get("subject"))):
+        digest = one.get("digest") if isinstance(one, dict) else None
+        named = digest.get("sha256") if isinstance(digest, dict) else None
+        if isinstance(named, str) and named in made:
+            yield Finding(Code.STATUS, f"subject[{number}]", say("no output"), _told(named))
     last = f"#run-{run.run}" if run is not None else "#workflow"
-    for entity in graph if isinstance(graph, list) else []:
-        if (
-            isinstance(entity, dict)
-            and entity.get("@id") == last
-            and entity.get("actionStatus") != ro_crate.FAILED
-        ):
-            yield Finding(
-                Code.STATUS, f"{last}: actionStatus", ro_crate.FAILED, _told(entity.get("actionStatus"))
-            )
+    for entity in _list(document.get("@graph")):
+        if isinstance(entity, dict) and entity.get("@id") == last:
+            status = entity.get("actionStatus")
+            if status != ro_crate.FAILED:
+                yield Finding(Code.STATUS, f"{last}: actionStatus", ro_crate.FAILED, _told(status))
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
