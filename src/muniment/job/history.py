@@ -68,6 +68,8 @@ class History:
     """A run of the tool that was announced and of whose end nothing is known yet."""
     runs: tuple[ToolRun, ...] = ()
     """Every attempt to run the tool, oldest first."""
+    behind: bool = False
+    """Whether the registry has not been written since the last of them."""
     head: str = ""
     count: int = 0
 
@@ -110,13 +112,14 @@ def _step(state: History, event: Event) -> History:
         case "job.polled":
             return replace(state, polled=facts["state"])
         case "job.tool_pull":
-            return replace(state, pull=Pull.from_json(facts))
+            return replace(state, pull=Pull.from_json(facts), behind=False)
         case "job.tool_intent":
             return replace(state, run_intent=RunIntent.from_json(facts))
         case "job.tool_start":
             return _tool_started(state, Start.from_json(facts))
         case "job.tool_run":
-            return replace(state, run_intent=None, runs=(*state.runs, ToolRun.from_json(facts)))
+            runs = (*state.runs, ToolRun.from_json(facts))
+            return replace(state, run_intent=None, runs=runs, behind=True)
         case "job.adopted":
             back = standing_of(facts.get("back"))
             return replace(state, registry=facts["registry"], pending=None, back=back)
@@ -136,7 +139,7 @@ def _ended(state: History, event: Event) -> History:
         return state
     engine = done.facts.get("engine", state.engine)
     back = standing_of(done.facts["back"]) if "back" in done.facts else state.back
-    new = replace(state, registry=done.after, pending=None, engine=engine, back=back)
+    new = replace(state, registry=done.after, pending=None, engine=engine, back=back, behind=False)
     if not state.created:
         new = replace(new, created=event.at)
     if done.act in ("submit", "import"):

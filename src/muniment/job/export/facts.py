@@ -16,6 +16,7 @@ from muniment.canonical import Json
 from muniment.digest import sha256
 from muniment.job.history import History, fold
 from muniment.job.model import Artifact, Name, Phase, PortType, Registry, Status
+from muniment.job.rules import is_complete
 from muniment.job.shape import Form, Whole, plain, reader_of
 from muniment.job.tool_run import RUN, Pull, ToolRun
 from muniment.message import say
@@ -169,12 +170,15 @@ class Facts:
         return Verdict.STOPPED if last and status is Status.CANCELLED else Verdict.FAILED
 
     def verdict(self) -> Verdict:
-        """How the whole job ended."""
+        """How the whole job ended; one that has a tool is complete by a run of it alone."""
         if self.runs and self.flow_verdict() is Verdict.COMPLETE:
             return self.verdict_of(self.runs[-1].run)
-        if self.registry.workflow.status is Status.COMPLETE:
+        if is_complete(self.registry, self.history.runs):
             return Verdict.COMPLETE
-        return Verdict.STOPPED if self.registry.workflow.status is Status.CANCELLED else Verdict.FAILED
+        status = self.registry.workflow.status
+        if status is Status.COMPLETE:
+            return Verdict.NEVER_STARTED
+        return Verdict.STOPPED if status is Status.CANCELLED else Verdict.FAILED
 
     def outputs_of_flow(self) -> tuple[Artifact, ...]:
         """What the workflow made: the outputs on record that no run of the tool left."""

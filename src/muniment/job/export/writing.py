@@ -97,7 +97,7 @@ def require_ended(job: str, registry: Registry, history: History, format: Format
     over = workflow.status in (*rules.ENDED, Status.COMPLETE) or (
         workflow.phase is Phase.FINALIZE and bool(history.runs)
     )
-    waiting = history.intent is not None or history.run_intent is not None
+    waiting = history.intent is not None or history.run_intent is not None or history.behind
     if not over or waiting or not registry.execution.bioline.job.id:
         raise NotEnded(where=job, job=job, phase=workflow.phase.value, status=workflow.status.value)
     if format is Format.TES and not history.runs:
