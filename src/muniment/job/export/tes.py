@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from muniment.job.container_argv import INPUTS, OUTPUTS, SCRIPTS
 from muniment.job.export.facts import Facts, TimedRun, Verdict
 from muniment.job.export.ro_crate import split_reference
 from muniment.job.model import Artifact
@@ -25,10 +26,11 @@ def document(facts: Facts) -> dict[str, Any]:
         "state": _state(each, verdict),
         "name": tool.reference,
         **({"description": objective} if objective else {}),
-        "inputs": [_input(one) for one in (*run.inputs, *run.scripts)],
-        "outputs": [
-            {"name": one.role, "url": _url(one.path), "path": one.path, "type": "FILE"} for one in outputs
+        "inputs": [
+            *(_file(one, _input_path(facts, one)) for one in run.inputs),
+            *(_file(one, f"{SCRIPTS}/{_name(one)}") for one in run.scripts),
         ],
+        "outputs": [_file(one, _output_path(facts, one)) for one in outputs],
         "resources": {
             "cpu_cores": run.limits.cpus,
             "ram_gb": run.limits.memory_bytes / 1e9,
@@ -63,13 +65,27 @@ def image_of(image: Image) -> str:
     return f"{registry}/{name}@{image.manifest_digest}" if registry else f"{name}@{image.manifest_digest}"
 
 
-def _input(artifact: Artifact) -> dict[str, Any]:
-    return {
-        "name": artifact.role,
-        "url": _url(artifact.path),
-        "path": artifact.path,
-        "type": "FILE",
-    }
+def _file(artifact: Artifact, path: str) -> dict[str, Any]:
+    return {"name": artifact.role, "url": _url(artifact.path), "path": path, "type": "FILE"}
+
+
+def _name(artifact: Artifact) -> str:
+    return artifact.path.rpartition("/")[2]
+
+
+def _input_path(facts: Facts, artifact: Artifact) -> str:
+    """Where the container saw an input: a result of the workflow under its path there, any other
+    under its name (`muniment.job.tool_inputs`)."""
+    inner = facts.inner(artifact.path)
+    if artifact.role != "input" and inner is not None and inner.startswith("outputs/"):
+        return f"{INPUTS}/{inner.removeprefix('outputs/')}"
+    return f"{INPUTS}/{_name(artifact)}"
+
+
+def _output_path(facts: Facts, artifact: Artifact) -> str:
+    """Where the container left an output: below the one folder that it could write."""
+    inner = facts.inner(artifact.path) or _name(artifact)
+    return f"{OUTPUTS}/{inner.partition('/outputs/')[2] or _name(artifact)}"
 
 
 def _tags(facts: Facts, each: TimedRun) -> dict[str, str]:
@@ -101,7 +117,8 @@ def _log(facts: Facts, each: TimedRun, outputs: tuple[Artifact, ...]) -> dict[st
         },
         **({"start_time": run.started_at, "end_time": run.ended_at} if run.started else {}),
         "outputs": [
-            {"url": _url(one.path), "path": one.path, "size_bytes": str(one.size)} for one in outputs
+            {"url": _url(one.path), "path": _output_path(facts, one), "size_bytes": str(one.size)}
+            for one in outputs
         ],
         **({"system_logs": notes} if notes else {}),
     }
