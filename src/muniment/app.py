@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from muniment.hosts.places import Places
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.containers import Containers
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.event import Context
@@ -583,6 +584,13 @@ class House:
         from muniment.job.opening import open_jobs
 
         return open_jobs(self.workspace, self.settings(), actor=self._actor)
+
+    @property
+    def containers(self) -> Containers:
+        """What runs the tools of jobs, as it is set."""
+        from muniment.job.opening import containers_of
+
+        return containers_of(self.settings())
 
 
 def _local_time(moment: datetime) -> datetime:

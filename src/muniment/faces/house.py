@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from muniment.hosts.installation import Installation
     from muniment.hosts.session import Session
     from muniment.hosts.workspace import Found
+    from muniment.job.containers import Containers
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
@@ -158,6 +159,10 @@ class House(Protocol):
     @property
     def jobs(self) -> JobService:
         """The room that keeps the record of executions."""
+
+    @property
+    def containers(self) -> Containers:
+        """What runs the tools of jobs, as it is set; nothing is opened or made."""
 
 
 class BuildHouse(Protocol):

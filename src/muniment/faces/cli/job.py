@@ -14,8 +14,10 @@ from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
+from muniment.job.history import History
 from muniment.job.planning import PlanRequest
 from muniment.job.service import View
+from muniment.job.tool_run import Pull, PullOutcome
 from muniment.message import Message, say
 from muniment.path import RelPath
 from muniment.record.consent import WitnessKind
@@ -191,6 +193,31 @@ def show(call: Call, view: View, *, suggest: bool = True) -> None:
         call.terminal.note(view.next)
 
 
+def tool_rows(history: History) -> list[tuple[Message, object]]:
+    """What became of the tool: its image, and each run of it in one line."""
+    rows: list[tuple[Message, object]] = []
+    pull = history.pull
+    if pull is not None:
+        rows.append((say("image"), _image(pull)))
+        if pull.moved:
+            rows.append((say("moved tag"), say("before it was {id}", id=pull.pre_image_id)))
+    for one in history.runs:
+        code = "" if one.exit_code is None else f" {one.exit_code}"
+        found = say("{outcome}{code}: {why}", outcome=one.outcome.value, code=code, why=one.why)
+        rows.append((say("run"), say("succeeded") if one.succeeded else found))
+    if history.run_intent is not None:
+        rows.append((say("run"), say("going on as {name}", name=history.run_intent.container)))
+    return rows
+
+
+def _image(pull: Pull) -> Message:
+    if pull.failed:
+        return say("{image} could not be fetched: {why}", image=pull.reference, why=pull.why)
+    if pull.outcome is PullOutcome.PRESENT:
+        return say("{image} was here already: {id}", image=pull.reference, id=pull.post_image_id)
+    return say("{image} was fetched: {id}", image=pull.reference, id=pull.post_image_id)
+
+
 def _answer(call: Call, view: View) -> None:
     """The outcome where the table was shown already."""
     call.terminal.result(view.to_json())
@@ -223,6 +250,7 @@ def _lines(call: Call, view: View) -> None:
         (say("output"), f"{one.path} ({one.role}, {one.size} B, {one.sha256[:12]})")
         for one in view.registry.execution.downstream.outputs
     ]
+    rows += tool_rows(view.history)
     call.terminal.lines(rows)
     if view.bindings and workflow.phase in ("planned", "awaiting_plan_confirmation"):
         _table(call, view)
@@ -292,6 +320,8 @@ JOB = Group(
         "finalize": Entry("muniment.faces.cli.job:finalize", say("Take in the results.")),
         "gap": Entry("muniment.faces.cli.jobs:gap", say("Stop at what the documents do not say.")),
         "resolve-gap": Entry("muniment.faces.cli.jobs:resolve_gap", say("Go on where the gap was met.")),
+        "pull": Entry("muniment.faces.cli.job_tool:pull", say("Fetch the image of its tool.")),
+        "run": Entry("muniment.faces.cli.job_tool:run", say("Run its tool, without a network.")),
         "cancel": Entry("muniment.faces.cli.job:cancel", say("Stop it, at its engine and on record.")),
         "show": Entry("muniment.faces.cli.jobs:show_job", say("Show one job as it stands.")),
         "list": Entry("muniment.faces.cli.jobs:list_jobs", say("List all jobs.")),

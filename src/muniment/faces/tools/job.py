@@ -153,6 +153,21 @@ def _resolve_gap(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.resolve_gap(given["job"]))
 
 
+def _pull(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    return _shown(house.jobs.pull(given["job"]))
+
+
+def _run(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    top = house.root.path
+    view = house.jobs.run(
+        given["job"],
+        given["argv"],
+        inputs=[str(Path(top, one)) for one in given.get("inputs", ())],
+        scripts=[str(Path(top, one)) for one in given.get("scripts", ())],
+    )
+    return _shown(view, failed=not view.history.runs[-1].succeeded)
+
+
 def _cancel(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.cancel(given["job"]))
 
@@ -225,6 +240,8 @@ TOOLS = (
     Tool(shapes.FINALIZE, _finalize),
     Tool(shapes.GAP, _gap),
     Tool(shapes.RESOLVE_GAP, _resolve_gap),
+    Tool(shapes.PULL, _pull),
+    Tool(shapes.RUN, _run),
     Tool(shapes.CANCEL, _cancel),
     Tool(shapes.SHOW, _show),
     Tool(shapes.LIST, _list),
