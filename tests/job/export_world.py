@@ -17,12 +17,12 @@ from tests.job.standin import StandIn, open_service
 from muniment.job.backend import EngineState, FlowFacts, Wanted
 from muniment.job.bindings import Offer, Port
 from muniment.job.local_files import LocalFiles
-from muniment.job.model import Artifact, PortType, PullLedger, Status
+from muniment.job.model import Artifact, PortType, PullLedger
 from muniment.job.planning import PlanRequest
 from muniment.job.service import JobService
+from muniment.job.tool_recovery import record
 from muniment.job.tool_run import (
     PULL,
-    RUN,
     Engine,
     Image,
     Limits,
@@ -125,7 +125,8 @@ def flow_done(made: World, job: str = "j", *, tool: bool = False) -> None:
     made.service.finalize(job, tool="Counter:3" if tool else None)
 
 
-def run_of(made: World, job: str, outcome: RunOutcome, exit_code: int | None, run: str = RUN_ID) -> ToolRun:
+def run_of(made: World, job: str, outcome: RunOutcome, exit_code: int | None, run: str,
+           collected: bool) -> ToolRun:  # fmt: skip
     """What a runtime would have left of a run of the tool, its files written."""
     folder = made.jobs / job / "tool" / run
     pulled = outcome is not RunOutcome.PULL_FAILED
@@ -145,7 +146,7 @@ def run_of(made: World, job: str, outcome: RunOutcome, exit_code: int | None, ru
         one, network=NoNetwork(Proof.READ, ("lo",)), exit_code=exit_code, logs=logs,
         started_at="2026-11-30T13:00:00.000000Z", ended_at="2026-11-30T13:00:07.250000Z",
     )  # fmt: skip
-    if exit_code != 0:
+    if exit_code != 0 or not collected:
         return one
     (folder / "outputs" / "report.txt").write_bytes(REPORT)
     made_by = (Artifact(str(folder / "outputs" / "report.txt"), len(REPORT), sha(REPORT), "report"),)
@@ -153,7 +154,7 @@ def run_of(made: World, job: str, outcome: RunOutcome, exit_code: int | None, ru
 
 
 def tool_ran(made: World, outcome: RunOutcome, exit_code: int | None = None, job: str = "j",
-             run: str = RUN_ID) -> ToolRun:  # fmt: skip
+             run: str = RUN_ID, collected: bool = True) -> ToolRun:  # fmt: skip
     """Put a pull, a run and what they make of the registry on record, as `job pull` and `run` do."""
     service, at = made.service, "2026-11-30T12:59:00.000000Z"
     failed = outcome is RunOutcome.PULL_FAILED
@@ -162,21 +163,16 @@ def tool_ran(made: World, outcome: RunOutcome, exit_code: int | None = None, job
         False, False, "" if failed else at, "" if failed else MANIFEST, "", "linux/amd64",
         "no" if failed else "",
     )  # fmt: skip
-    one = run_of(made, job, outcome, exit_code, run)
+    one = run_of(made, job, outcome, exit_code, run, collected)
     with service.opened(job) as opened:
         service.store.note(opened, PULL, pull.to_json())
-        service.store.note(opened, RUN, one.to_json())
-        downstream = opened.registry.execution.downstream
-        ledger = PullLedger() if failed else PullLedger(False, None, IMAGE_ID, at)
-        downstream = replace(
-            downstream, pull_ledger=ledger, outputs=(*downstream.outputs, *one.outputs),
-            logs=(*downstream.logs, *one.logs),
-        )  # fmt: skip
-        status = Status.COMPLETE if one.succeeded else Status.FAILED
-        workflow = replace(opened.registry.workflow, status=status)
-        execution = replace(opened.registry.execution, downstream=downstream)
-        after = replace(opened.registry, workflow=workflow, execution=execution)
-        service.store.move(opened, after, "run", {})
+        if not failed:
+            downstream = replace(
+                opened.registry.execution.downstream, pull_ledger=PullLedger(False, None, IMAGE_ID, at)
+            )
+            execution = replace(opened.registry.execution, downstream=downstream)
+            service.store.move(opened, replace(opened.registry, execution=execution), "tool_pull", {})
+        record(service, opened, one)
     return one
 
 

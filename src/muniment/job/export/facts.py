@@ -175,10 +175,7 @@ class Facts:
             return self.verdict_of(self.runs[-1].run)
         if is_complete(self.registry, self.history.runs):
             return Verdict.COMPLETE
-        status = self.registry.workflow.status
-        if status is Status.COMPLETE:
-            return Verdict.NEVER_STARTED
-        return Verdict.STOPPED if status is Status.CANCELLED else Verdict.FAILED
+        return Verdict.STOPPED if self.registry.workflow.status is Status.CANCELLED else Verdict.FAILED
 
     def outputs_of_flow(self) -> tuple[Artifact, ...]:
         """What the workflow made: the outputs on record that no run of the tool left."""

@@ -28,7 +28,7 @@ from muniment.job.export.facts import (
 )
 from muniment.job.export.findings import Code, Finding
 from muniment.job.history import History, fold
-from muniment.job.model import Registry
+from muniment.job.model import Registry, Status
 from muniment.job.plan import plan_digest
 from muniment.job.reader import read
 from muniment.message import say
@@ -139,6 +139,9 @@ def _disagreements(job: str, registry: Registry, history: History) -> Iterator[F
         if history.confirmed is None or history.confirmed.plan.hex != plan:
             found = history.confirmed.plan.hex if history.confirmed else "-"
             yield Finding(Code.JOURNAL, f"{JOURNAL_FILE}: confirmation", plan, found)
+    if registry.workflow.status is Status.COMPLETE and not rules.is_complete(registry, history.runs):
+        place = f"{REGISTRY_FILE}: workflow.status"
+        yield Finding(Code.STATUS, place, say("a run of its tool that succeeded"), Status.COMPLETE.value)
     downstream = registry.execution.downstream
     pulled, known = downstream.pull_ledger.post_image_id, {one.sha256 for one in downstream.outputs}
     for run in history.runs:

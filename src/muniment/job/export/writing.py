@@ -94,9 +94,12 @@ def require_ended(job: str, registry: Registry, history: History, format: Format
     What was never submitted is nothing to export, however it was ended.
     """
     workflow = registry.workflow
-    over = workflow.status in (*rules.ENDED, Status.COMPLETE) or (
-        workflow.phase is Phase.FINALIZE and bool(history.runs)
+    over = workflow.status in rules.ENDED or rules.is_complete(registry, history.runs)
+    # A run that failed leaves its job open for another; of what was, there is a record already.
+    failed = (
+        workflow.phase is Phase.FINALIZE and bool(history.runs) and workflow.status is not Status.COMPLETE
     )
+    over = over or failed
     waiting = history.intent is not None or history.run_intent is not None or history.behind
     if not over or waiting or not registry.execution.bioline.job.id:
         raise NotEnded(where=job, job=job, phase=workflow.phase.value, status=workflow.status.value)
@@ -156,7 +159,11 @@ def export(
 def _require_files(opened: Opened) -> None:
     """`OutputsChanged` unless every file on record is what it was."""
     downstream = opened.registry.execution.downstream
-    every = (*downstream.generated_scripts, *downstream.outputs, *downstream.logs)
+    named = [*downstream.generated_scripts, *downstream.outputs, *downstream.logs]
+    inside = opened.folder.path + "/"
+    for run in opened.history.runs:
+        named += [one for one in (*run.inputs, *run.scripts, *run.logs) if one.path.startswith(inside)]
+    every = list({one.path: one for one in named}.values())
     wrong = changed(opened.folder, every)
     if wrong:
         raise OutputsChanged(where=wrong[0], checked=len(every), wrong=len(wrong))
