@@ -7,6 +7,7 @@
 #   make bench    measurements (they are printed, never asserted)
 #   make docs     the documentation, into site/
 #   make long     the sweeps that are too long for every day
+#   make newcomer the README and the tutorial, word by word, in a bare Debian (root, debootstrap)
 #   make envs     servers and validators of others, for the tests that ask them
 #   make clean    all of the above away again
 #
@@ -25,7 +26,7 @@ CATALOGUES := $(wildcard $(LOCALE)/*/*.po)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench docs long envs clean
+.PHONY: help demo test check bench docs long newcomer envs clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -38,6 +39,9 @@ test: $(VENV)/.dev $(VENV)/.package
 
 long: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/python -m pytest -n $(PROCESSES) -m long $(PYTEST_ARGS)
+
+newcomer:
+	@for suite in bookworm trixie; do $(PYTHON) tests/newcomer/walk.py $$suite || exit 1; done
 
 check: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/ruff format --check .
