@@ -156,7 +156,7 @@ def _tool(registry: Registry, history: History, checks: list[Check]) -> bool:
     if not downstream.tool.name:
         return complete
     post = downstream.pull_ledger.post_image_id
-    if post is not None and (history.pull is None or history.pull.post_image_id not in (post, None)):
+    if post is not None and (history.pull is not None and history.pull.post_image_id not in (post, None)):
         checks.append(Check("tool", False, say("the image is not the one that was fetched last")))
     elif registry.workflow.status is Status.COMPLETE and history.runs and not complete:
         checks.append(Check("tool", False, say("the job is said to be complete; its tool's last run is not")))
