@@ -6,6 +6,7 @@ and says so.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -15,8 +16,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.json_format import ParseDict, ParseError
-from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
-from in_toto_attestation.v1 import statement as in_toto
 from tests.house.tree import PROJECT
 from tests.job.engines import ENVIRONMENTS, needed
 from tests.job.export_twins import CRATES
@@ -25,6 +24,10 @@ from tests.job.export_world import IMAGE_ID, MANIFEST, RUN_ID, World, finished, 
 from muniment.job.export.facts import Format
 from muniment.job.export.reading import verify_crate
 from muniment.job.tool_run import RunOutcome
+
+# They come without types.
+in_toto: Any = importlib.import_module("in_toto_attestation.v1.statement")
+provenance: Any = importlib.import_module("in_toto_attestation.predicates.provenance.v1.provenance_pb2")
 
 SCRIPTS = PROJECT / "tests" / "envs" / "provenance"
 
@@ -180,7 +183,7 @@ class TestStatements:
         document = json.loads((place / name / "slsa").read_text("utf-8"))
         parsed = ParseDict(document, in_toto.spb.Statement())
         in_toto.Statement.copy_from_pb(parsed).validate()
-        told = ParseDict(document["predicate"], provenance_pb2.Provenance())
+        told = ParseDict(document["predicate"], provenance.Provenance())
         outputs = [one.name for one in parsed.subject if "outputs/" in one.name]
         assert bool(outputs) == (name == "complete")
         internal = dict(told.build_definition.internal_parameters)

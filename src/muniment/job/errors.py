@@ -329,7 +329,7 @@ class ExportNotReadBack(NotVerified):
 
     code = "JOB_EXPORT_NOT_READ_BACK"
     what = "The export is not what the record says, at {place}: wanted {wanted}, found {found}."
-    guidance = "Nothing was left behind. `muniment job verify {job}` reads the job itself again."
+    guidance = "Nothing was left behind. `muniment job verify` reads the job itself again."
 
 
 class NoExport(UsageError):

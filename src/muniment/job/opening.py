@@ -27,6 +27,7 @@ from muniment.job.settings import (
     WES_SHARED,
     WES_TOKEN,
     WES_URL,
+    name_and_address,
 )
 from muniment.job.store import JobStore
 from muniment.job.tool_run import Engine, Limits
@@ -100,9 +101,7 @@ def service_of(
 
 
 def _names(settings: Settings) -> Names:
-    author, publisher = settings.get(AUTHOR), settings.get(PUBLISHER)
+    author, publisher = (name_and_address(settings.get(one)) for one in (AUTHOR, PUBLISHER))
     return Names(
-        settings.get(LICENCE),
-        Party(author.name, author.url) if author else None,
-        Party(publisher.name, publisher.url) if publisher else None,
+        settings.get(LICENCE), Party(*author) if author else None, Party(*publisher) if publisher else None
     )

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from muniment.job.plan import image_tag_of, names_registry
 from muniment.job.tool_run import LIMITS
 from muniment.message import say
 from muniment.settings import Setting, choice, integer, text, words
 
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Somebody by name and address, as `Name <https://…>` says it."""
-
-    name: str
-    url: str
+_SOMEBODY = re.compile(r"\s*([^<>]*[^<>\s])\s*<(https?://[!-;=?-~]+)>\s*")
 
 
-def somebody(value: object) -> Named | None:
-    """A person or an organisation as `Name <https://…>`; nobody when it is empty.
+def name_and_address(spelled: str) -> tuple[str, str] | None:
+    """A person or an organisation written as `Name <https://…>`; None when it is not.
 
-    >>> somebody("Lab <https://lab.example/>")
-    Named(name='Lab', url='https://lab.example/')
+    >>> name_and_address("Lab <https://lab.example/>")
+    ('Lab', 'https://lab.example/')
     """
+    found = _SOMEBODY.fullmatch(spelled)
+    return (found[1], found[2]) if found else None
+
+
+def somebody(value: object) -> str:
+    """A person or an organisation as `Name <https://…>`, or nobody."""
     spelled = text(value)
-    found = re.fullmatch(r"\s*([^<>]*[^<>\s])\s*<(https?://[!-;=?-~]+)>\s*", spelled)
-    if found is None and spelled:
+    if spelled and name_and_address(spelled) is None:
         raise ValueError(say("Name <https://…> was expected, found {value}", value=repr(value)))
-    return Named(found[1], found[2]) if found else None
+    return spelled
 
 
 def address(value: object) -> str:
@@ -74,12 +72,12 @@ LICENCE: Setting[str] = Setting(
     address,
     "The address of the licence that exports of jobs name; none: nobody stated one.",
 )
-AUTHOR: Setting[Named | None] = Setting(
-    "job.author", None, somebody, "The person that exports of jobs name, as Name <https://…>."
+AUTHOR: Setting[str] = Setting(
+    "job.author", "", somebody, "The person that exports of jobs name, as Name <https://…>."
 )
-PUBLISHER: Setting[Named | None] = Setting(
+PUBLISHER: Setting[str] = Setting(
     "job.publisher",
-    None,
+    "",
     somebody,
     "The organisation that exports of jobs name, to which the author belongs, as Name <https://…>.",
 )
