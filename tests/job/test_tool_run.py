@@ -153,6 +153,9 @@ def test_the_journal_tells_of_pulls_and_runs() -> None:
     start = Start(RUN, NoNetwork(Proof.READ, ("lo",)), AT)
     events = [event("job.tool_pull", PULL.to_json()), event("job.tool_pull", again.to_json())]
     assert fold(events).pull == again
+    failed = replace(again, outcome=PullOutcome.FAILED, post_image_id=None, manifest_digest="", why="no")
+    lost = fold([*events, event("job.tool_pull", failed.to_json())])
+    assert (lost.pull, lost.fetched) == (failed, again)
     events.append(event("job.tool_intent", INTENT.to_json()))
     assert fold(events).run_intent == INTENT
     events.append(event("job.tool_start", start.to_json()))

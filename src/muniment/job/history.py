@@ -64,6 +64,8 @@ class History:
     polled: str = ""
     pull: Pull | None = None
     """The last attempt to fetch the tool's image."""
+    fetched: Pull | None = None
+    """The last one that had it."""
     run_intent: RunIntent | None = None
     """A run of the tool that was announced and of whose end nothing is known yet."""
     runs: tuple[ToolRun, ...] = ()
@@ -112,7 +114,8 @@ def _step(state: History, event: Event) -> History:
         case "job.polled":
             return replace(state, polled=facts["state"])
         case "job.tool_pull":
-            return replace(state, pull=Pull.from_json(facts), behind=False)
+            pull = Pull.from_json(facts)
+            return replace(state, pull=pull, fetched=state.fetched if pull.failed else pull, behind=False)
         case "job.tool_intent":
             return replace(state, run_intent=RunIntent.from_json(facts))
         case "job.tool_start":

@@ -123,7 +123,7 @@ def require_command(argv: Sequence[str]) -> None:
 
 def _image_of(opened: Opened) -> Image | None:
     """The image that was fetched, as both the registry and the journal say; else None."""
-    pull, post = opened.history.pull, opened.registry.execution.downstream.pull_ledger.post_image_id
+    pull, post = opened.history.fetched, opened.registry.execution.downstream.pull_ledger.post_image_id
     if pull is None or post is None:
         return None
     if pull.post_image_id == post:
