@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,12 +94,12 @@ class World:
         return value
 
 
-def world(place: Path, **settings: object) -> World:
+def world(place: Path, settings: Mapping[str, object] | None = None) -> World:
     """A service with one input that lies outside the jobs."""
     (place / "in").mkdir(exist_ok=True)
     (place / "in" / "reads 样本.fastq").write_bytes(READS)
     engine = Local()
-    return World(place, engine, open_service(place, engine, **{**SETTINGS, **settings}))
+    return World(place, engine, open_service(place, engine, **{**SETTINGS, **(settings or {})}))
 
 
 def submitted(made: World, job: str = "j") -> None:
@@ -177,9 +178,9 @@ def tool_ran(made: World, outcome: RunOutcome, exit_code: int | None = None, job
 
 
 def finished(place: Path, outcome: RunOutcome = RunOutcome.EXITED, exit_code: int | None = 0,
-             **settings: object) -> World:  # fmt: skip
+             settings: Mapping[str, object] | None = None) -> World:  # fmt: skip
     """A job with its workflow done and its tool run to this end."""
-    made = world(place, **settings)
+    made = world(place, settings)
     flow_done(made, tool=True)
     tool_ran(made, outcome, exit_code)
     return made

@@ -32,7 +32,7 @@ provenance: Any = importlib.import_module("in_toto_attestation.predicates.proven
 SCRIPTS = PROJECT / "tests" / "envs" / "provenance"
 
 
-def asked(*argv: str | Path) -> str:
+def asked(*argv: object) -> str:
     """What a program of others prints."""
     done = subprocess.run(
         [str(word) for word in argv],

@@ -111,6 +111,11 @@ def leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from leaves(inner, (*place, step))
 
 
+def papers_of(folder: Path) -> tuple[bytes, bytes]:
+    """Registry and journal."""
+    return (folder / "registry.yaml").read_bytes(), (folder / "journal.jsonl").read_bytes()
+
+
 OTHERS: tuple[Any, ...] = (
     None,
     False,
@@ -133,10 +138,10 @@ OTHERS: tuple[Any, ...] = (
 @pytest.mark.parametrize("format", list(Format))
 def test_every_value_of_a_document_exchanged_for_others(made: World, format: Format) -> None:
     """None may be another or missing, and whatever stands there, the check itself goes on."""
-    papers = [(made.jobs / "j" / name).read_bytes() for name in ("registry.yaml", "journal.jsonl")]
+    papers = papers_of(made.jobs / "j")
     if format is Format.RO_CRATE:
         crate = made.place / "ro-crate"
-        papers = [(crate / "job" / name).read_bytes() for name in ("registry.yaml", "journal.jsonl")]
+        papers = papers_of(crate / "job")
         original = json.loads(metadata(crate).read_bytes())
         files, _ = held_below(Root.open(made.place), RelPath(("ro-crate",)))
     else:
@@ -148,7 +153,7 @@ def test_every_value_of_a_document_exchanged_for_others(made: World, format: For
         data = json.dumps(value).encode()
         if format is Format.RO_CRATE:
             return not check_crate(files, data, *papers)
-        return not check_document(format, data, *papers, files)
+        return not check_document(format, data, papers[0], papers[1], files)
 
     assert check(original)
     tried = 0

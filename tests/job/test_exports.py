@@ -30,6 +30,7 @@ from tests.job.export_world import (
     world,
 )
 
+from muniment.disk.copy import copy_unchecked
 from muniment.disk.errors import NoSpace
 from muniment.errors import MunimentError
 from muniment.job.errors import (
@@ -43,7 +44,7 @@ from muniment.job.errors import (
     OutputsChanged,
     RecordNotHere,
 )
-from muniment.job.export import strangers, writing
+from muniment.job.export import writing
 from muniment.job.export.facts import EXPORT, Format, Request
 from muniment.job.export.reading import verify_crate, verify_document
 from muniment.job.export.record import NotOnRecord, facts_from
@@ -134,7 +135,7 @@ class TestComplete:
             exported(made, Format.TES)
 
     def test_nothing_is_made_up_where_nobody_is_named(self, tmp_path: Path) -> None:
-        made = finished(tmp_path, **{"job.licence": "", "job.author": "", "job.publisher": ""})
+        made = finished(tmp_path, settings={"job.licence": "", "job.author": "", "job.publisher": ""})
         all = entities(exported(made, Format.RO_CRATE))
         assert not {"author", "publisher"} & set(all["./"]) and "agent" not in all[RUN_AT]
         licence = all[all["./"]["license"]["@id"]]
@@ -312,14 +313,13 @@ class TestFailures:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = finished(tmp_path)
-        real = writing.copy_unchecked
 
         def wrong(source: Any, source_rel: Any, target: Any, target_rel: Any) -> None:
-            real(source, source_rel, target, target_rel)
+            copy_unchecked(source, source_rel, target, target_rel)
             if target_rel.name == "report.txt":
                 Path(target.path, *target_rel.parts).write_bytes(b"reads: 9\n")
 
-        monkeypatch.setattr(writing, "copy_unchecked", wrong)
+        monkeypatch.setattr("muniment.job.export.writing.copy_unchecked", wrong)
         with pytest.raises(MunimentError, match=r"report\.txt"):
             made.service.export("j", Format.RO_CRATE, tmp_path / "out")
         assert not (tmp_path / "out").exists() and not [n for n in os.listdir(tmp_path) if n.startswith(".")]
@@ -333,7 +333,7 @@ class TestFailures:
         def missing(name: str) -> Any:
             raise ModuleNotFoundError(name=name)
 
-        monkeypatch.setattr(strangers.importlib, "import_module", missing)
+        monkeypatch.setattr("muniment.job.export.strangers.importlib.import_module", missing)
         before = (made.jobs / "j" / "journal.jsonl").read_bytes()
         with pytest.raises(ExportLibraryMissing) as caught:
             made.service.export("j", format, tmp_path / "out")
@@ -444,7 +444,7 @@ def test_a_status_that_says_complete_without_a_run_is_not_believed(tmp_path: Pat
         made.service.store.note(opened, EXPORT, request.to_json())
     with pytest.raises(NotEnded):
         exported(made, Format.RO_CRATE)
-    papers = [(made.jobs / "j" / name).read_bytes() for name in ("registry.yaml", "journal.jsonl")]
+    registry, journal = ((made.jobs / "j" / name).read_bytes() for name in ("registry.yaml", "journal.jsonl"))
     with pytest.raises(NotOnRecord) as caught:
-        facts_from(*papers, Format.SLSA)
+        facts_from(registry, journal, Format.SLSA)
     assert [one.code.value for one in caught.value.findings] == ["STATUS"]

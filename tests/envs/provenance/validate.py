@@ -26,7 +26,7 @@ def fill(cache: str) -> None:
     context = (Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld").read_bytes()
     head = {"Content-Type": "application/ld+json"}
 
-    class Here(adapters.BaseAdapter):  # type: ignore[misc, name-defined]
+    class Here(adapters.BaseAdapter):  # type: ignore[misc]
         def send(self, request: Any, **_: Any) -> Any:
             answer = requests.Response()
             answer.status_code, answer.url, answer.request = 200, request.url, request
