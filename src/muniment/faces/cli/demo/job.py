@@ -6,6 +6,7 @@ import importlib.util
 import time
 from pathlib import Path
 
+from muniment.faces.cli.demo.container import tool_chapter
 from muniment.faces.cli.demo.stage import Stage
 from muniment.message import say
 
@@ -80,6 +81,7 @@ def job_chapter(stage: Stage) -> None:
     stage.as_told &= _ran(stage)
     stage.run("job", "finalize", "demo")
     stage.run("job", "verify", "demo")
+    tool_chapter(stage)
 
     stage.tell(say("Somebody turns twelve reads into thirteen behind everyone's back."))
     output = Path(
