@@ -98,8 +98,8 @@ def both(*lies: Lie) -> Lie:
     return lie
 
 
-def _find(crate: Path, folder: str, start: str) -> Path:
-    (found,) = (one for one in (crate / folder).rglob("*") if one.is_file() and one.name.startswith(start))
+def _reads(crate: Path) -> Path:
+    (found,) = (one for one in (crate / "inputs").rglob("*") if one.is_file())
     return found
 
 
@@ -156,6 +156,14 @@ def _renamed(events: list[Any]) -> list[Any]:
     return events
 
 
+def _at(instant: str) -> Callable[[list[Any]], list[Any]]:
+    def change(events: list[Any]) -> list[Any]:
+        events[-1]["at"] = instant
+        return events
+
+    return change
+
+
 def _no_json(crate: Path) -> None:
     metadata(crate).write_text("{")
 
@@ -177,7 +185,7 @@ def _fitted(name: str) -> Lie:
 
 
 def _input_changed(crate: Path) -> None:
-    _find(crate, "inputs", "reads").write_bytes(b"@b\nACGT\n+\nIIII\n")
+    _reads(crate).write_bytes(b"@b\nACGT\n+\nIIII\n")
 
 
 def _raw(old: str, new: str) -> Lie:
@@ -201,6 +209,12 @@ CRATES = [
     Twin("a log cut off", write(STDOUT_AT, b"do"), "CHECKSUM", STDOUT_AT),
     Twin("an empty output", write("job/outputs/bam", b""), "CHECKSUM", "job/outputs/bam"),
     Twin("an input's bytes", _input_changed, "CHECKSUM", "inputs/"),
+    Twin(
+        "an input removed", lambda crate: _find(crate, "inputs", "reads").unlink(), "MISSING_FILE", "inputs/"
+    ),
+    Twin("an event without a zone", _lines(_at("2026-11-30T12:00:00"), resealed=True), "JOURNAL", "journal"),
+    Twin("an event at no time", _lines(_at("yesterday"), resealed=True), "JOURNAL", "journal"),
+    Twin("an event before all time", _lines(_at("0001-01-01T00:00:00+23:00"), resealed=True), "JOURNAL", "j"),
     Twin("another checksum", put(REPORT_AT, "sha256", OTHER), "CHECKSUM", f"{REPORT_AT}: sha256"),
     Twin("no checksum", put(REPORT_AT, "sha256", None), "CHECKSUM", f"{REPORT_AT}: sha256"),
     Twin("another size", put(REPORT_AT, "contentSize", "10"), "SIZE", f"{REPORT_AT}: contentSize"),

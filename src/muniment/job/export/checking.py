@@ -37,7 +37,12 @@ def check_crate(files: Mapping[str, Held], metadata: bytes, registry: bytes, jou
     document = _read(metadata, ro_crate.METADATA)
     if isinstance(document, Finding):
         return [*found, document]
-    return [*found, *_crate(document, ro_crate.document(facts, files)), *_too_good(facts, document)]
+    return [
+        *found,
+        *_gone(facts, files, document),
+        *_crate(document, ro_crate.document(facts, files)),
+        *_too_good(facts, document),
+    ]
 
 
 def check_document(
@@ -121,6 +126,18 @@ def _files(facts: Facts, files: Mapping[str, Held]) -> Iterator[Finding]:
     for path in files:
         if path not in wanted and path != ro_crate.METADATA:
             yield Finding(Code.EXTRA_FILE, printable(path), say("nothing"), files[path].sha256)
+
+
+def _gone(facts: Facts, files: Mapping[str, Held], document: dict[str, Any]) -> Iterator[Finding]:
+    """Inputs may be left out of a crate, but not when it says that it has them."""
+    listed = {one.get("@id") for one in _list(document.get("@graph")) if _has_text(one, "@id")}
+    for part in ro_crate.parts(facts):
+        if part.optional and part.crate_path not in files and ro_crate.identifier(part.crate_path) in listed:
+            yield Finding(Code.MISSING_FILE, printable(part.crate_path), part.sha256, say("nothing"))
+
+
+def _has_text(value: object, name: str) -> bool:
+    return isinstance(value, dict) and isinstance(value.get(name), str)
 
 
 def _named_files(facts: Facts, files: Mapping[str, Held]) -> Iterator[Finding]:

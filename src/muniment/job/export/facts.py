@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 from muniment.canonical import Json
-from muniment.digest import sha256
+from muniment.digest import Digest, sha256
 from muniment.job.history import History, fold
 from muniment.job.model import Artifact, Name, Phase, PortType, Registry, Status
 from muniment.job.rules import is_complete
@@ -101,6 +102,33 @@ class Held:
         return cls(len(data), sha256(data).hex)
 
 
+def hex_of(text: str) -> str | None:
+    """The digits of `sha256:<64 lower-case hex>`; None for any other text.
+
+    >>> hex_of("sha256:latest") is None
+    True
+    """
+    try:
+        return Digest.parse(text).hex
+    except ValueError:
+        return None
+
+
+def moment_of(instant: str) -> datetime:
+    """An instant in UTC; a `ValueError` for what is none, or says nothing of its zone.
+
+    >>> moment_of("2026-11-30T11:00:00+08:00").hour
+    3
+    """
+    moment = datetime.fromisoformat(instant)
+    if moment.tzinfo is None:
+        raise ValueError("it has no zone")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("it lies before or after all time") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What a port was given; `file_id` is the engine's, which on this machine is a digest."""
@@ -113,10 +141,8 @@ class Bound:
     @property
     def sha256(self) -> str | None:
         """The sha256 of the one file of this machine that it is, in hex; else None."""
-        if self.type is PortType.FILE and self.filename.startswith("/"):
-            prefix, _, digits = self.file_id.partition(":")
-            return digits if prefix == "sha256" else None
-        return None
+        here = self.type is PortType.FILE and self.filename.startswith("/")
+        return hex_of(self.file_id) if here else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +202,13 @@ class Facts:
         if is_complete(self.registry, self.history.runs):
             return Verdict.COMPLETE
         return Verdict.STOPPED if self.registry.workflow.status is Status.CANCELLED else Verdict.FAILED
+
+    def instants(self) -> Iterator[str]:
+        """Every time that a document tells."""
+        every = [self.asked_at, self.submitted_at, self.ended_at]
+        for each in self.runs:
+            every += [each.at, each.run.started_at, each.run.ended_at]
+        return (one for one in every if one)
 
     def outputs_of_flow(self) -> tuple[Artifact, ...]:
         """What the workflow made: the outputs on record that no run of the tool left."""

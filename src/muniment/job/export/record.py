@@ -24,6 +24,7 @@ from muniment.job.export.facts import (
     Held,
     Request,
     facts_of,
+    moment_of,
     request_of,
 )
 from muniment.job.export.findings import Code, Finding
@@ -71,7 +72,14 @@ def facts_from(registry_bytes: bytes, journal_bytes: bytes, format: Format, head
     odd = [*map(_of_registry, rules.findings(registry)), *_disagreements(job, registry, history)]
     if odd:
         raise NotOnRecord(*odd)
-    return facts_of(job, registry, registry_file, chain.events, chain.held, request)
+    facts = facts_of(job, registry, registry_file, chain.events, chain.held, request)
+    for instant in facts.instants():
+        try:
+            moment_of(instant)
+        except ValueError as error:
+            wanted = say("an instant with its zone")
+            raise NotOnRecord(Finding(Code.JOURNAL, JOURNAL_FILE, wanted, printable(instant))) from error
+    return facts
 
 
 def _of_registry(found: object) -> Finding:

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from muniment.canonical import canonical
-from muniment.job.export.facts import JOURNAL_FILE, REGISTRY_FILE, Facts, Held, Party, TimedRun, Verdict
+from muniment.job.export.facts import (
+    JOURNAL_FILE,
+    REGISTRY_FILE,
+    Facts,
+    Held,
+    Party,
+    TimedRun,
+    Verdict,
+    hex_of,
+    moment_of,
+)
 from muniment.job.model import KNOWLEDGE_SOURCE, Artifact
 from muniment.job.tool_run import Image, RunOutcome
 
@@ -117,12 +126,13 @@ def _part(facts: Facts, path: str, role: str, digest: str, size: int | None) -> 
     inner = facts.inner(path)
     if inner is not None:
         return Part(f"{JOB}/{inner}", inner, role, digest, size)
-    return Part(f"{INPUTS}/{digest}/{path.rpartition('/')[2]}", path, role, digest, size, True)
+    name = path.rpartition("/")[2]
+    return Part(f"{INPUTS}/{digest}/{name if name.strip('.') else 'input'}", path, role, digest, size, True)
 
 
 def _flow_document(facts: Facts) -> Part | None:
-    prefix, _, digits = facts.registry.execution.bioline.flow.version_id.partition(":")
-    if prefix != "sha256" or len(digits) != 64:
+    digits = hex_of(facts.registry.execution.bioline.flow.version_id)
+    if digits is None:
         return None
     name = f"flow-{digits}.json"
     return Part(f"{JOB}/{name}", name, "workflow", digits)
@@ -443,4 +453,4 @@ def _when(instant: str) -> str:
     >>> _when("2026-11-30T11:00:00.123456+08:00")
     '2026-11-30T03:00:00.123+00:00'
     """
-    return datetime.fromisoformat(instant).astimezone(UTC).isoformat(timespec="milliseconds")
+    return moment_of(instant).isoformat(timespec="milliseconds")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from muniment.job.export.facts import JOURNAL_FILE, REGISTRY_FILE, Facts, TimedRun, Verdict
+from muniment.job.export.facts import JOURNAL_FILE, REGISTRY_FILE, Facts, TimedRun, Verdict, hex_of
 from muniment.job.export.tes import image_of
 from muniment.job.model import Artifact
 from muniment.job.shape import plain
@@ -106,8 +106,8 @@ def _ended(facts: Facts, last: TimedRun | None) -> dict[str, Any]:
 
 def _needed(facts: Facts, last: TimedRun | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    prefix, _, digits = facts.registry.execution.bioline.flow.version_id.partition(":")
-    if prefix == "sha256":
+    digits = hex_of(facts.registry.execution.bioline.flow.version_id)
+    if digits is not None:
         found.append({"name": f"flow-{digits}.json", "digest": {"sha256": digits}})
     for one in facts.flow_inputs():
         if one.sha256 is not None:

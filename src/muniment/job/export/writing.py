@@ -48,7 +48,7 @@ from muniment.job.history import History
 from muniment.job.model import Phase, Registry, Status
 from muniment.job.outputs import changed, hash_file
 from muniment.job.reader import LARGEST_FILE
-from muniment.path import RelPath, printable
+from muniment.path import BadPath, RelPath, printable
 
 if TYPE_CHECKING:
     from muniment.job.service import JobService
@@ -238,8 +238,8 @@ def _fill(
     for part in ro_crate.parts(facts):
         if part.source in (REGISTRY_FILE, JOURNAL_FILE):
             continue
-        target = RelPath.parse(part.crate_path)
         if not part.optional:
+            target = RelPath.parse(part.crate_path)
             source = part.source
             rel = RelPath.parse(source if not source.startswith("/") else facts.inner(source) or source)
             into.make_folders(target.parent)
@@ -247,7 +247,7 @@ def _fill(
             if part.size is None:
                 held[part.crate_path] = Held(into.stat(target).st_size, part.sha256)
             continue
-        found = _input(part, into, target)
+        found = _input(part, into)
         if found is None:
             left_out.append(printable(part.source))
         else:
@@ -255,18 +255,18 @@ def _fill(
     return held
 
 
-def _input(part: ro_crate.Part, into: Root, target: RelPath) -> Held | None:
+def _input(part: ro_crate.Part, into: Root) -> Held | None:
     """An input from outside the job's folder, when it is still what was used."""
     folder, _, name = part.source.rpartition("/")
     try:
+        target, rel = RelPath.parse(part.crate_path), RelPath((name,))
         with Root.open(folder or "/") as beside:
-            rel = RelPath((name,))
             digest, size = hash_file(beside, rel)
             if digest.hex != part.sha256:
                 return None
             into.make_folders(target.parent)
             copy_unchecked(beside, rel, into, target)
-    except MunimentError:
+    except (MunimentError, BadPath):
         return None
     return Held(size, part.sha256)
 
