@@ -209,9 +209,7 @@ CRATES = [
     Twin("a log cut off", write(STDOUT_AT, b"do"), "CHECKSUM", STDOUT_AT),
     Twin("an empty output", write("job/outputs/bam", b""), "CHECKSUM", "job/outputs/bam"),
     Twin("an input's bytes", _input_changed, "CHECKSUM", "inputs/"),
-    Twin(
-        "an input removed", lambda crate: _find(crate, "inputs", "reads").unlink(), "MISSING_FILE", "inputs/"
-    ),
+    Twin("an input removed", lambda crate: _reads(crate).unlink(), "MISSING_FILE", "inputs/"),
     Twin("an event without a zone", _lines(_at("2026-11-30T12:00:00"), resealed=True), "JOURNAL", "journal"),
     Twin("an event at no time", _lines(_at("yesterday"), resealed=True), "JOURNAL", "journal"),
     Twin("an event before all time", _lines(_at("0001-01-01T00:00:00+23:00"), resealed=True), "JOURNAL", "j"),
