@@ -11,10 +11,11 @@ import pytest
 from tests.job.bench import Bench
 from tests.job.engines import free_port
 from tests.job.registry_server import HERE, INDEX, PASSWORD, USER, layer
-from tests.job.standin import registry_json
+from tests.job.standin import REQUEST, StandIn, open_service, registry_json
 from tests.job.test_service import kinds
 
-from muniment.errors import ExitCode, MunimentError
+from muniment.errors import ExitCode
+from muniment.job.backend import EngineState
 from muniment.job.errors import (
     BadAuthFile,
     BadTool,
@@ -23,6 +24,7 @@ from muniment.job.errors import (
     ImageWithoutRegistry,
     NoTool,
     NotPulled,
+    PhaseRefused,
     RegistryDenied,
     RegistryUnreachable,
     RuntimeMissing,
@@ -31,6 +33,7 @@ from muniment.job.errors import (
 from muniment.job.launching import Done, SystemLauncher
 from muniment.job.service import JobService
 from muniment.job.tool_run import Pull, PullOutcome, RunOutcome
+from muniment.record.consent import WitnessKind
 
 
 def told(service: JobService, job: str = "j") -> Pull:
@@ -260,10 +263,16 @@ def test_before_anything_is_fetched(tmp_path: Path, all_benches: dict[str, Bench
             odd.pull(f"o{len(content)}")
     bare = bench.job(tmp_path, "plain:1", job="bare")
     bare.init("new")
-    refused: list[MunimentError] = []
-    for act in (lambda: bare.pull("new"), lambda: bare.run("new", ["true"])):
-        with pytest.raises(MunimentError) as caught:
-            act()
-        refused.append(caught.value)
-    assert {one.code for one in refused} == {"JOB_PHASE"}
-    assert NoTool.code == "JOB_NO_TOOL"
+    with pytest.raises(PhaseRefused):
+        bare.pull("new")
+    with pytest.raises(PhaseRefused):
+        bare.run("new", ["true"])
+    # Complete as far as the engine goes, and without a tool there is nothing to pull or to run.
+    engine = StandIn(state=EngineState.SUCCEEDED)
+    plain = open_service(tmp_path, engine, **bench.settings())
+    plain.init("toolless")
+    plain.confirm("toolless", plain.plan("toolless", REQUEST).plan, WitnessKind.TERMINAL)
+    plain.submit("toolless")
+    plain.finalize("toolless")
+    with pytest.raises(NoTool):
+        plain.pull("toolless")

@@ -353,6 +353,31 @@ def test_the_container_is_taken_away(tmp_path: Path, bench: Bench) -> None:
     never_looks_complete(service, tmp_path)
 
 
+def test_the_person_stops_it(tmp_path: Path, bench: Bench) -> None:
+    service = bench.ready(tmp_path)
+    asked: list[str] = []
+
+    def monotonic() -> float:
+        if not asked and service.show("j").history.run_intent is not None and bench.containers():
+            asked.append("stop")
+            raise KeyboardInterrupt
+        return time.monotonic()
+
+    service.containers = replace(service.containers, monotonic=monotonic)
+    with pytest.raises(KeyboardInterrupt):
+        sh(service, "sleep 600")
+    (run,) = service.show("j").history.runs
+    assert asked and run.outcome is RunOutcome.KILLED and run.exit_code is None
+    never_looks_complete(service, tmp_path)
+    nothing_left(bench, run)
+
+
+def test_a_folder_that_is_closed(tmp_path: Path, bench: Bench) -> None:
+    service = bench.ready(tmp_path)
+    _, run = sh(service, "mkdir /outputs/d; echo x > /outputs/d/x; chmod 0 /outputs/d; sleep 1.2")
+    assert run.succeeded or (os.getuid() != 0 and not run.collected)
+
+
 def test_the_image_is_taken_away(tmp_path: Path, bench: Bench) -> None:
     bench.registry.push("going", "1", bench.busybox, note=f"going from {bench.engine}")
     service = bench.ready(tmp_path, "going")

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
 from muniment.disk.tree import walk_stats
 from muniment.errors import MunimentError
@@ -160,8 +159,8 @@ class Watch:
         try:
             for _, found in walk_stats(self.folder, OUTPUTS):
                 total += found.st_size
-        except NotThere:
-            return total  # It changes while we look; the last look is at its end.
+        except MunimentError:
+            return total  # It changes while we look, or is closed to us; the last look is at its end.
         return total
 
     def _end(self, cause: tuple[RunOutcome, Message] | None) -> Ended:

@@ -76,7 +76,7 @@ def tool_chapter(stage: Stage) -> None:
 
 
 def _words(place: Path) -> tuple[str, ...]:
-    store = place / "podman"
+    store = place / "c"  # podman takes no runroot of more than 50 characters
     # Of all ways to store images the one that needs nothing of the file system, nor of its rights.
     return ("podman", "--root", f"{store}/root", "--runroot", f"{store}/run", "--storage-driver", "vfs")
 
