@@ -25,6 +25,7 @@ _SUBJECTS = {
     "file system": say("file system"),
     "ledger": say("ledger"),
     "containers": say("containers"),
+    "schedule": say("schedule"),
     "vault": say("vault"),
     "vault's device": say("vault's device"),
     "damaged snapshots": say("damaged snapshots"),
@@ -46,6 +47,7 @@ def doctor(call: Call) -> ExitCode | None:
         subjects=house.subjects(),
         vault=kept,
         containers=house.containers.runtime,
+        schedule=house.scheduled,
     )
 
     def show_them() -> None:
