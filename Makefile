@@ -9,7 +9,7 @@
 #   make long     the sweeps that are too long for every day
 #   make container   the image of the Containerfile, built with podman and used (some minutes)
 #   make newcomer the README and the tutorial, word by word, in a bare Debian (root, debootstrap)
-#   make envs     programs of others, for the tests that speak with them
+#   make envs     servers, hosts and validators of others, for the tests that ask them
 #   make clean    all of the above away again
 #
 # Another interpreter: make PYTHON=python3.13 test. More for pytest: make test PYTEST_ARGS="-k ledger".
@@ -62,7 +62,8 @@ docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Programs that others wrote, each in an environment of its own, since their libraries do not agree with ours.
-envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made build/envs/openclaw/.made
+envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made \
+	build/envs/validators/.made build/envs/runcrate/.made build/envs/openclaw/.made
 
 # OpenClaw runs on a Node of its own, which comes with npm from the same place as everything else.
 OPENCLAW := tests/envs/openclaw
@@ -77,6 +78,12 @@ build/envs/openclaw/.made: $(OPENCLAW)/node.txt $(OPENCLAW)/package.json $(OPENC
 	@touch $@
 
 build/envs/schemathesis/.made: tests/envs/wire/schemathesis.txt
+	@echo "installing $< into $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
+
+build/envs/%/.made: tests/envs/provenance/%.txt
 	@echo "installing $< into $(@D)"
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<

@@ -291,6 +291,71 @@ class OutputsChanged(NotVerified):
     guidance = "Do not rely on them; the record says what they were."
 
 
+class NotEnded(Blocked):
+    """The job has not ended, so nobody can say yet what it is."""
+
+    code = "JOB_NOT_ENDED"
+    what = "The job has not ended ({phase}, {status}); nothing of it is exported."
+    guidance = "Bring it to its end first; `muniment job show {job}` says what comes next."
+
+
+class NoToolRun(Blocked):
+    """A task of TES is a run of a container, and there was none."""
+
+    code = "JOB_NO_TOOL_RUN"
+    what = "No run of a tool is on record for job {job}."
+    guidance = "Export it as ro-crate or slsa; these also tell of a workflow alone."
+
+
+class JobExportExists(Conflict):
+    """Something stands where the export would go."""
+
+    code = "JOB_EXPORT_EXISTS"
+    retryable = False
+    what = "Something stands at {path} already."
+    guidance = "Name another place with --output; nothing is overwritten."
+
+
+class ExportLibraryMissing(Blocked):
+    """The public library that reads an export back is not installed."""
+
+    code = "JOB_EXPORT_LIBRARY"
+    what = "An export as {format} is read back by {needs}, which is not here."
+    guidance = "To install it: {install}. Then run this again."
+
+
+class ExportNotReadBack(NotVerified):
+    """What was written is not what the record says; it was taken away again."""
+
+    code = "JOB_EXPORT_NOT_READ_BACK"
+    what = "The export is not what the record says, at {place}: wanted {wanted}, found {found}."
+    guidance = "Nothing was left behind. `muniment job verify` reads the job itself again."
+
+
+class NoExport(UsageError):
+    """The thing to verify is none that Muniment exports."""
+
+    code = "JOB_NO_EXPORT"
+    what = "What lies at {path} is no export of a job."
+    guidance = "Name the folder of a crate, a TES task, or a statement that `muniment job export` wrote."
+
+
+class RecordNotHere(NotFound):
+    """The record that a document was made from is not on this machine."""
+
+    code = "JOB_RECORD_NOT_HERE"
+    what = "The record of job {job}, from which this was made, is not here."
+    guidance = "Name a folder with its registry.yaml and journal.jsonl: --record FOLDER."
+
+
+class BadKey(UsageError):
+    """A key that can not be used for signing, or for checking a signature."""
+
+    code = "JOB_BAD_KEY"
+    what = "The key can not be used."
+    guidance = "Give a PEM file without a password: the private key to sign, the public one to verify."
+
+
 class RuntimeMissing(Blocked):
     """The program that runs containers is not installed."""
 

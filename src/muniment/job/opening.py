@@ -13,10 +13,22 @@ from muniment.job import settings as known
 from muniment.job.backend import WorkflowBackend
 from muniment.job.containers import Containers, runtimes_of
 from muniment.job.cwl import CwlBackend
+from muniment.job.export.facts import Names, Party
 from muniment.job.fkit import FkitBackend
 from muniment.job.launching import SystemLauncher
 from muniment.job.service import JobService
-from muniment.job.settings import ENGINE, FKIT, ROOT, WES_SHARED, WES_TOKEN, WES_URL
+from muniment.job.settings import (
+    AUTHOR,
+    ENGINE,
+    FKIT,
+    LICENCE,
+    PUBLISHER,
+    ROOT,
+    WES_SHARED,
+    WES_TOKEN,
+    WES_URL,
+    name_and_address,
+)
 from muniment.job.store import JobStore
 from muniment.job.tool_run import Engine, Limits
 from muniment.job.wes import WesBackend
@@ -83,5 +95,13 @@ def service_of(
         chosen,
         default_engine=settings.get(ENGINE),
         relayed=relayed,
+        named_in_exports=_names(settings),
         containers=containers_of(settings),
+    )
+
+
+def _names(settings: Settings) -> Names:
+    author, publisher = (name_and_address(settings.get(one)) for one in (AUTHOR, PUBLISHER))
+    return Names(
+        settings.get(LICENCE), Party(*author) if author else None, Party(*publisher) if publisher else None
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muniment.canonical import Json, canonical
 from muniment.clock import instant
@@ -25,6 +27,7 @@ from muniment.job.errors import (
     NotConfirmed,
     WitnessTooWeak,
 )
+from muniment.job.export.facts import NOBODY, Format, Names
 from muniment.job.history import CONFIRMED, History
 from muniment.job.importer import read_yaml
 from muniment.job.model import Binding, DocumentGap, Phase, Registry, Status, Workflow
@@ -40,6 +43,9 @@ from muniment.path import printable
 from muniment.record.consent import WitnessKind, suffices
 from muniment.record.event import Draft
 from muniment.record.state import Workspace
+
+if TYPE_CHECKING:
+    from muniment.job.export.writing import Exported
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ class JobService:
         *,
         default_engine: str = "cwl",
         relayed: tuple[str, ...] = ("plan", "create"),
+        named_in_exports: Names = NOBODY,
         containers: Containers | None = None,
     ) -> None:
         self.store = store
@@ -115,6 +122,7 @@ class JobService:
         self.engines = engines
         self.default_engine = default_engine
         self.relayed = relayed
+        self.named_in_exports = named_in_exports
         self.containers = containers or Containers()
 
     def init(
@@ -286,6 +294,15 @@ class JobService:
     def verify(self, job: str) -> Report:
         """Read everything of a job again and compare it with what is on record."""
         return verify(self, job)
+
+    def export(self, job: str, format: Format, destination: Path, *, key: bytes | None = None) -> Exported:
+        """Write what is on record of a job as a document of a public format (`muniment.job.export`).
+
+        The destination must not exist; a private `key` in PEM signs a statement.
+        """
+        from muniment.job.export.writing import export
+
+        return export(self, job, format, destination, key=key)
 
     def import_yaml(
         self,

@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+import re
+
 from muniment.job.plan import image_tag_of, names_registry
 from muniment.job.tool_run import LIMITS
 from muniment.message import say
 from muniment.settings import Setting, choice, integer, text, words
+
+_SOMEBODY = re.compile(r"\s*([^<>]*[^<>\s])\s*<(https?://[!-;=?-~]+)>\s*")
+
+
+def name_and_address(spelled: str) -> tuple[str, str] | None:
+    """A person or an organisation written as `Name <https://…>`; None when it is not.
+
+    >>> name_and_address("Lab <https://lab.example/>")
+    ('Lab', 'https://lab.example/')
+    """
+    found = _SOMEBODY.fullmatch(spelled)
+    return (found[1], found[2]) if found else None
+
+
+def somebody(value: object) -> str:
+    """A person or an organisation as `Name <https://…>`, or nobody."""
+    spelled = text(value)
+    if spelled and name_and_address(spelled) is None:
+        raise ValueError(say("Name <https://…> was expected, found {value}", value=repr(value)))
+    return spelled
+
+
+def address(value: object) -> str:
+    """An address of the web, or nothing."""
+    spelled = text(value)
+    if spelled and not re.fullmatch(r"https?://[!-~]+", spelled):
+        raise ValueError(
+            say("an address with http:// or https:// was expected, found {value}", value=repr(value))
+        )
+    return spelled
+
 
 ROOT: Setting[str] = Setting(
     "job.root", "/data/output", text, "The folder that holds a folder for each job.", ("OPENCLAW_JOBS_ROOT",)
@@ -32,6 +65,21 @@ FKIT: Setting[tuple[str, ...]] = Setting(
     words,
     "The program of BioLine's command line.",
     personal=True,
+)
+LICENCE: Setting[str] = Setting(
+    "job.licence",
+    "",
+    address,
+    "The address of the licence that exports of jobs name; none: nobody stated one.",
+)
+AUTHOR: Setting[str] = Setting(
+    "job.author", "", somebody, "The person that exports of jobs name, as Name <https://…>."
+)
+PUBLISHER: Setting[str] = Setting(
+    "job.publisher",
+    "",
+    somebody,
+    "The organisation that exports of jobs name, to which the author belongs, as Name <https://…>.",
 )
 
 
@@ -119,6 +167,7 @@ OUTPUT_BYTES: Setting[int] = Setting(
 
 _CONTAINERS = (CONTAINER_RUNTIME, PODMAN, DOCKER, IMAGE_REGISTRY, AUTH_FILE)
 _LIMITS = (MEMORY, CPUS, PROCESSES, FILE_SIZE, SECONDS, OUTPUT_BYTES)
+_NAMES = (LICENCE, AUTHOR, PUBLISHER)
 
-SETTINGS = (ROOT, ENGINE, WES_URL, WES_TOKEN, WES_SHARED, FKIT, *_CONTAINERS, *_LIMITS)
+SETTINGS = (ROOT, ENGINE, WES_URL, WES_TOKEN, WES_SHARED, FKIT, *_CONTAINERS, *_LIMITS, *_NAMES)
 """All settings of this room."""

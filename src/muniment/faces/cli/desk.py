@@ -20,12 +20,14 @@ from muniment.desk.timeline import Moment, Worth
 from muniment.desk.vault import VAULT
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
+from muniment.faces.cli.exported import judge_export
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.handoff import verify_export
 from muniment.faces.cli.progress import Advance
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole
 from muniment.faces.i18n.present import instant
+from muniment.job.export.reading import is_export as is_job_export
 from muniment.message import Message, say, say_count
 from muniment.path import printable
 from muniment.record.reference import read_reference
@@ -139,24 +141,40 @@ def _tell(call: Call, story: Story) -> None:
             "it was recorded, or could not be read."
         ),
         say(
-            "A folder or file is judged from its own bytes: an exported handoff or ledger, an extracted "
+            "A folder or file is judged from its own bytes: an exported handoff, job or ledger, an extracted "
             "snapshot, the tar.gz of one, or a card."
+        ),
+        say(
+            "A TES task and a statement are held against the job of that name on this machine, or against "
+            "the record in --record; a crate carries its record with it."
         ),
     ),
     examples=("muniment verify --all", "muniment verify job:rna-7 ledger vault", "muniment verify proof"),
 )
+@option("--record", metavar="FOLDER", about=say("A folder with the job's registry.yaml and journal.jsonl."))
+@option(
+    "--key", metavar="FILE", about=say("The public key, in PEM, by which the statement has to be signed.")
+)
 @option("--all", "everything", is_flag=True, about=say("Read everything again."))
 @argument("what", nargs=-1, about=say("References, the words ledger and vault, or paths."))
-def verify(call: Call, what: tuple[str, ...], everything: bool) -> ExitCode | None:
+def verify(
+    call: Call, what: tuple[str, ...], everything: bool, record: str | None, key: str | None
+) -> ExitCode | None:
     """Read things again and compare them with their record."""
     context = click.get_current_context()
     if everything and what:
         raise wrong(say("--all goes with no reference"), context)
     if not everything and not what:
         raise wrong(say("name what to read again, or give --all"), context)
+    if record is not None or key is not None:
+        if len(what) != 1:
+            raise wrong(say("--record and --key go with one export of a job"), context)
+        return judge_export(call, Path(what[0]), record, key)
     if len(what) == 1 and is_export(Path(what[0])):
         verify_export(call, Path(what[0]))
         return None
+    if len(what) == 1 and is_job_export(Path(what[0])):
+        return judge_export(call, Path(what[0]), None, None)
     return _Reading(call).run(what)
 
 

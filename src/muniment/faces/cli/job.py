@@ -329,6 +329,9 @@ JOB = Group(
         "list": Entry("muniment.faces.cli.jobs:list_jobs", say("List all jobs.")),
         "verify": Entry("muniment.faces.cli.jobs:verify", say("Read a job again and compare.")),
         "import": Entry("muniment.faces.cli.jobs:import_job", say("Take in a registry written as YAML.")),
+        "export": Entry(
+            "muniment.faces.cli.exported:export", say("Write its record as a crate, a task or a statement.")
+        ),
         "adopt": Entry("muniment.faces.cli.jobs:adopt", say("Accept a registry that somebody else wrote.")),
     },
     examples=("muniment job init rna-7", "muniment job plan rna-7 --flow align.cwl --input reads/"),

@@ -13,12 +13,15 @@ from muniment.faces.house import House
 from muniment.faces.tools import job_shapes as shapes
 from muniment.faces.tools.tool import LISTED, Act, Answer, Client, Question, Tool, answered
 from muniment.job.errors import NotConfirmed
+from muniment.job.export.facts import Format
+from muniment.job.export.writing import default_name
 from muniment.job.planning import PlanRequest
 from muniment.job.service import View
 from muniment.message import Message, say
 from muniment.path import printable
 from muniment.record.consent import WitnessKind
 from muniment.record.reference import job_named
+from muniment.record.state import FOLDER
 
 
 def _shown(view: View, *, failed: bool = False) -> Answer:
@@ -212,6 +215,17 @@ def _import(house: House, given: Mapping[str, Any], client: Client) -> Answer | 
     return _shown(jobs.import_yaml(job, data, where="yaml", engine=engine, confirmed=confirmed))
 
 
+def _export(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    format, job = Format(given["format"]), given["job"]
+    rel = house.root.relative(given.get("output") or default_name(job, format))
+    if not rel.parts or rel.parts[: len(FOLDER.parts)] == FOLDER.parts:
+        why = say("a path in the workspace was expected, outside {own}", own=FOLDER.posix)
+        raise InvalidArgument(where="output", why=why)
+    with house.root.below(rel.parent):  # no link on the way leads out of the workspace
+        done = house.jobs.export(job, format, Path(house.root.path, *rel.parts))
+    return answered({**done.to_json(), "path": rel.posix})
+
+
 def _adopt(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.adopt(given["job"], given["reason"]))
 
@@ -244,5 +258,6 @@ TOOLS = (
     Tool(shapes.LIST, _by_name(_list)),
     Tool(shapes.VERIFY, _by_name(_verify)),
     Tool(shapes.IMPORT, _by_name(_import)),
+    Tool(shapes.EXPORT, _by_name(_export)),
     Tool(shapes.ADOPT, _by_name(_adopt)),
 )

@@ -17,6 +17,7 @@ from muniment.faces.tools.shape import (
     text,
     word,
 )
+from muniment.job.export.facts import Format, Verdict
 from muniment.job.model import Registry
 from muniment.job.reader import LARGEST_FILE
 from muniment.job.shape import json_schema
@@ -265,6 +266,39 @@ IMPORT = _act(
     "person's confirmation of its plan, by a client that can ask them.",
     {"yaml": text("The registry, as block YAML.", minLength=1, maxLength=LARGEST_FILE), "engine": _ENGINE},
     "engine",
+    idempotent=False,
+)
+
+EXPORT = Shape(
+    "job_export",
+    "Write its record as a crate, a task or a statement",
+    "Write what is on record of a job that has ended, inside the workspace, in a form that others can read "
+    "and check: ro-crate (a folder with all files), tes (a task, of a job whose tool ran), slsa (a "
+    "statement of provenance). It is read back before it is in place; verdict says how the job ended.",
+    closed(
+        {
+            "job": _JOB,
+            "format": word("The form.", *(one.value for one in Format)),
+            "output": path(
+                "Where to write it, in the workspace; it must not exist. None: a name of the job's."
+            ),
+        },
+        "output",
+    ),
+    closed(
+        {
+            "job": text(),
+            "format": {"enum": [one.value for one in Format]},
+            "path": text(),
+            "files": WHOLE,
+            "bytes": WHOLE,
+            "sha256": DIGEST,
+            "journal_head": DIGEST,
+            "verdict": {"enum": [one.value for one in Verdict]},
+            "left_out": items(text(), "Inputs that are not included: they are no longer what was used."),
+        }
+    ),
+    reads_only=False,
     idempotent=False,
 )
 
