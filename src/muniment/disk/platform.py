@@ -51,6 +51,12 @@ def rename_swap(source_fd: int, source: str, target_fd: int, target: str) -> boo
     return _rename_flagged(source_fd, source, target_fd, target, _LINUX_EXCHANGE if LINUX else _MACOS_SWAP)
 
 
+def end_with_parent() -> None:
+    """Let this process be killed when the one that forked it is gone, where the system can do that."""
+    if LINUX:
+        _libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
 def _rename_flagged(source_fd: int, source: str, target_fd: int, target: str, flag: int) -> bool:
     """Rename with a flag; False when the kernel or the file system does not know it."""
     call = getattr(_libc, "renameat2" if LINUX else "renameatx_np", None)
