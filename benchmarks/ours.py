@@ -70,7 +70,13 @@ class Store:
         with (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack, Tree(fd) as source:
             entries = source.entries("files/workspace")
             packing = Packing(
-                entries, source, HEADING, workers=WORKERS, memory=self, have=self.table.__contains__
+                entries,
+                source,
+                HEADING,
+                workers=WORKERS,
+                memory=self,
+                have=self.table.__contains__,
+                shared=lambda entry: True,
             )
             for extent in packing:
                 if extent.piece is not None and extent.id not in self.table:

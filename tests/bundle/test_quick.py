@@ -196,7 +196,7 @@ def test_results_come_in_order_and_no_more_are_asked_for_than_can_wait() -> None
     with Crew(str, 3) as crew:
         for number, result in enumerate(crew.map(jobs())):  # type: ignore[arg-type]
             assert result == str(number)
-            assert len(asked) <= number + 3 * 16 + 2
+            assert len(asked) <= number + 3 * 4 + 1
 
 
 def test_a_hostile_length_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

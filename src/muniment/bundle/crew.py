@@ -7,10 +7,12 @@ afterwards but descriptors: it may read and write files, and must not touch a co
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 from types import TracebackType
@@ -18,7 +20,7 @@ from typing import Generic, TypeVar
 
 from muniment.disk import platform
 
-AHEAD = 16
+AHEAD = 4
 """Results that may wait for the one before them, for each helper."""
 
 Job = TypeVar("Job")
@@ -46,9 +48,18 @@ class Crew(Generic[Job, Result]):
 
     def __init__(self, work: Callable[[Job], Result], size: int) -> None:
         self._work = work
+        # What is made by the ten thousand here is in no cycles, and looking for some takes a tenth of
+        # the time.  Nobody else works in this process (`may_fork`), and helpers inherit it.
+        self._collect = size > 0 and gc.isenabled()
+        if self._collect:
+            gc.disable()
         self._pids: list[int] = []
         self._to: list[Connection] = []
         self._from: list[Connection] = []
+        self._idle: list[int] = []
+        self._doing: dict[Connection, tuple[int, int]] = {}
+        self._done: dict[int, Result] = {}
+        self._number = 0
         try:
             for _ in range(size):
                 self._begin()
@@ -65,6 +76,7 @@ class Crew(Generic[Job, Result]):
             pid = os.fork()
             if not pid:
                 self._help(theirs, forth)
+            self._idle.append(len(self._pids))
             self._pids.append(pid)
         finally:
             theirs.close()
@@ -92,35 +104,44 @@ class Crew(Generic[Job, Result]):
         finally:
             os._exit(status)
 
+    def give(self, job: Job) -> int:
+        """Give a job to the next helper that is free; the number under which its result is asked for."""
+        number, self._number = self._number, self._number + 1
+        if not self._pids:
+            self._done[number] = self._work(job)
+            return number
+        while not self._idle:
+            self._listen()
+        helper = self._idle.pop()
+        try:
+            self._to[helper].send(job)
+        except BrokenPipeError as error:
+            raise Odd("a helper is gone") from error
+        self._doing[self._from[helper]] = helper, number
+        return number
+
+    def result(self, number: int) -> Result:
+        """The result of a job; it is waited for."""
+        while number not in self._done:
+            self._listen()
+        return self._done.pop(number)
+
+    def _listen(self) -> None:
+        for end in wait(list(self._doing)):
+            assert isinstance(end, Connection)
+            helper, number = self._doing.pop(end)
+            self._done[number] = self._answer(end)
+            self._idle.append(helper)
+
     def map(self, jobs: Iterable[Job]) -> Iterator[Result]:
         """The result of each job, in their order; jobs are asked for as helpers are free."""
-        if not self._pids:
-            yield from map(self._work, jobs)
-            return
-        numbered = enumerate(jobs)
-        idle = list(range(len(self._pids)))
-        doing: dict[Connection, tuple[int, int]] = {}
-        done: dict[int, Result] = {}
-        next_out, waiting = 0, next(numbered, None)
-        while True:
-            while waiting is not None and idle and waiting[0] < next_out + AHEAD * len(self._pids):
-                helper = idle.pop()
-                try:
-                    self._to[helper].send(waiting[1])
-                except BrokenPipeError as error:
-                    raise Odd("a helper is gone") from error
-                doing[self._from[helper]] = helper, waiting[0]
-                waiting = next(numbered, None)  # made ready while they work
-            if not doing:
-                return
-            for end in wait(list(doing)):
-                assert isinstance(end, Connection)
-                helper, number = doing.pop(end)
-                done[number] = self._answer(end)
-                idle.append(helper)
-            while next_out in done:
-                yield done.pop(next_out)
-                next_out += 1
+        flying: deque[int] = deque()
+        for job in jobs:
+            flying.append(self.give(job))
+            if len(flying) > AHEAD * len(self._pids):
+                yield self.result(flying.popleft())
+        while flying:
+            yield self.result(flying.popleft())
 
     @staticmethod
     def _answer(end: Connection) -> Result:
@@ -139,6 +160,8 @@ class Crew(Generic[Job, Result]):
             end.close()
         while self._pids:
             os.waitpid(self._pids.pop(), 0)
+        if self._collect:
+            gc.enable()
 
     def __enter__(self) -> Crew[Job, Result]:
         return self
