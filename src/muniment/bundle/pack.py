@@ -12,7 +12,7 @@ import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import partial
@@ -163,7 +163,7 @@ class Packing:
         """How many bytes those files have together."""
         return self._text.size
 
-    def __iter__(self) -> Iterator[Extent]:
+    def __iter__(self) -> Generator[Extent, None, None]:
         with SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)

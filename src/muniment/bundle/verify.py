@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -121,11 +122,11 @@ def verify_quickly(
     helpers = workers if index.raw >= FORK_FROM and workers > 1 and may_fork() else 0
     work = partial(read_run, take=taker.whole if taker else None)
     try:
-        with Crew(work, helpers) as crew:
-            for run in crew.map(_runs(index, fetch, large, workers, advance)):
+        with Crew(work, helpers) as crew, _threads(workers) as pool:
+            for run in crew.map(_runs(index, fetch, large, pool, advance)):
                 for fields, digest in run:
                     tally.small(Member(*fields), digest)
-        tally.walk(Members(_told(_unfold(large, fetch, workers), advance), tally.admission))
+            tally.walk(Members(_told(_unfold(large, fetch, pool), advance), tally.admission))
     except BadBundle as error:  # perhaps only because it was not read in its own order
         raise Odd(str(error)) from error
     return tally.compare()
@@ -138,7 +139,7 @@ def _told(raw: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
 
 
 def _runs(
-    index: Index, fetch: Fetch, large: list[Row], workers: int, advance: Advance
+    index: Index, fetch: Fetch, large: list[Row], pool: _Pool | None, advance: Advance
 ) -> Iterator[list[Piece]]:
     """Groups with their pieces, about a `RUN` at once; the rows of what is no group are put aside."""
 
@@ -152,7 +153,7 @@ def _runs(
     def one(rows: list[Row]) -> list[Piece]:
         return [Piece(fetch(row), row.id, row.length) for row in rows]
 
-    for run in _ahead(one, _batches(groups(), RUN), workers):
+    for run in _ahead(one, _batches(groups(), RUN), pool):
         advance(sum(piece.length for piece in run))
         yield run
 
@@ -268,15 +269,21 @@ def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
     everything in the calling one.
     """
 
-    pieces = _unfold(index, fetch, workers)
-    yield from inflated(pieces) if index.whole else pieces
+    pool = _Pool(workers) if workers else None
+    try:
+        pieces = _unfold(index, fetch, pool)
+        yield from inflated(pieces) if index.whole else pieces
+    finally:
+        # Not waited for: this may be run by the collector of garbage, in any thread at any place.
+        if pool:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _unfold(rows: Iterable[Row], fetch: Fetch, workers: int) -> Iterator[bytes]:
+def _unfold(rows: Iterable[Row], fetch: Fetch, pool: _Pool | None) -> Iterator[bytes]:
     def one(rows: list[Row]) -> list[bytes]:
         return [inflate(fetch(row), row) for row in rows]
 
-    for batch in _ahead(one, _batches(rows, BATCH), workers):
+    for batch in _ahead(one, _batches(rows, BATCH), pool):
         yield from batch
 
 
@@ -296,20 +303,38 @@ def _batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
 Done = TypeVar("Done")
 
 
-def _ahead(work: Callable[[list[Row]], Done], batches: Iterator[list[Row]], workers: int) -> Iterator[Done]:
-    """What became of each batch, in order; some are worked on ahead, by so many threads."""
+class _Pool(ThreadPoolExecutor):
+    """Threads that fetch and inflate."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers, "unfold")
+        self.workers = workers
+
+
+@contextmanager
+def _threads(workers: int) -> Iterator[_Pool | None]:
+    """So many threads for the length of a block, if any; what they have not begun is not done."""
     if not workers:
+        yield None
+        return
+    with _Pool(workers) as pool:
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ahead(
+    work: Callable[[list[Row]], Done], batches: Iterator[list[Row]], pool: _Pool | None
+) -> Iterator[Done]:
+    """What became of each batch, in order; some are worked on ahead."""
+    if pool is None:
         yield from map(work, batches)
         return
-    with ThreadPoolExecutor(workers, "unfold") as pool:
-        flying: deque[Future[Done]] = deque()
-        try:
-            for batch in batches:
-                flying.append(pool.submit(work, batch))
-                if len(flying) > 2 * workers:
-                    yield flying.popleft().result()
-            while flying:
-                yield flying.popleft().result()
-        finally:
-            for future in flying:
-                future.cancel()
+    flying: deque[Future[Done]] = deque()
+    for batch in batches:
+        flying.append(pool.submit(work, batch))
+        if len(flying) > 2 * pool.workers:
+            yield flying.popleft().result()
+    while flying:
+        yield flying.popleft().result()
