@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -36,6 +37,22 @@ def may_fork() -> bool:
     return platform.LINUX and threading.active_count() == 1
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let the collector of garbage rest for a block, where nobody else works in this process.
+
+    What is made by the ten thousand here is in no cycles, and looking for some takes a tenth of the time.
+    """
+    collects = gc.isenabled() and may_fork()
+    if collects:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 class Crew(Generic[Job, Result]):
     """Helpers that do `work`; a context.  With a size of 0 the calling thread does everything.
 
@@ -48,11 +65,6 @@ class Crew(Generic[Job, Result]):
 
     def __init__(self, work: Callable[[Job], Result], size: int) -> None:
         self._work = work
-        # What is made by the ten thousand here is in no cycles, and looking for some takes a tenth of
-        # the time.  Nobody else works in this process (`may_fork`), and helpers inherit it.
-        self._collect = size > 0 and gc.isenabled()
-        if self._collect:
-            gc.disable()
         self._pids: list[int] = []
         self._to: list[Connection] = []
         self._from: list[Connection] = []
@@ -86,6 +98,7 @@ class Crew(Generic[Job, Result]):
         """The life of a helper; it ends when nobody can give it work any more."""
         status = 1
         try:
+            gc.disable()
             platform.end_with_parent()
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends and closes the pipes
             for end in (*self._to, *self._from):
@@ -160,8 +173,6 @@ class Crew(Generic[Job, Result]):
             end.close()
         while self._pids:
             os.waitpid(self._pids.pop(), 0)
-        if self._collect:
-            gc.enable()
 
     def __enter__(self) -> Crew[Job, Result]:
         return self

@@ -21,7 +21,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from muniment.bundle import tar
-from muniment.bundle.crew import Crew, may_fork
+from muniment.bundle.crew import Crew, may_fork, uncollected
 from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
 from muniment.bundle.extent import make_extent
 from muniment.bundle.index import Index, IndexWriter
@@ -164,7 +164,7 @@ class Packing:
         return self._text.size
 
     def __iter__(self) -> Generator[Extent, None, None]:
-        with SpooledTemporaryFile(max_size=SPOOL) as spool:
+        with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
             trail: list[tuple[bytes, int, int]] = []
@@ -394,24 +394,15 @@ CHANGED = say("it changed while it was read and was packed as it was read")
 
 def _key(members: list[Entry]) -> bytes | None:
     """A name for entries as they are now; none if one of them is always read."""
-    facts = [b"muniment group 1"]
+    facts = [b"muniment group 2"]
     for path, kind, mode, mtime_ns, size, target, stamp, *_ in members:
-        if kind is Kind.FILE and not stamp:
+        if kind is not Kind.FILE:
+            facts.append(b"%b\0%b %d %d\0%b\0" % (wire(path), kind.encode(), mode, mtime_ns, wire(target)))
+        elif stamp:
+            # No path holds a zero byte, and every other field says where it ends.
+            facts.append(b"%b\0%d %d %d %d\0%b" % (wire(path), mode, mtime_ns, size, len(stamp), stamp))
+        else:
             return None
-        name, where = wire(path), wire(target)
-        told = (
-            len(name),
-            name,
-            kind.value.encode(),
-            mode,
-            mtime_ns,
-            size,
-            len(where),
-            where,
-            len(stamp),
-            stamp,
-        )
-        facts.append(b"%d %b %b %d %d %d %d %b %d %b" % told)
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
@@ -423,7 +414,7 @@ def _recalled(members: list[Entry], known: Known) -> _Made | None:
     path = wire(members[0].path)
     return _Made(
         [Extent(*extent, path, None) for extent in known.extents],
-        [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
+        [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
     )
 

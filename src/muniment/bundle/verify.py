@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from muniment.bundle.crew import Crew, Odd, may_fork
+from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
 from muniment.bundle.errors import BadBundle, BadManifest, ContentsDiffer
 from muniment.bundle.extent import inflate
 from muniment.bundle.groups import Piece, read_run, units
@@ -122,7 +122,7 @@ def verify_quickly(
     helpers = workers if index.raw >= FORK_FROM and workers > 1 and may_fork() else 0
     work = partial(read_run, take=taker.whole if taker else None)
     try:
-        with Crew(work, helpers) as crew, _threads(workers) as pool:
+        with uncollected(), Crew(work, helpers) as crew, _threads(workers) as pool:
             for run in crew.map(_runs(index, fetch, large, pool, advance)):
                 for fields, digest in run:
                     tally.small(Member(*fields), digest)
