@@ -38,6 +38,9 @@ class SettledHouse:
         note(Message("the house is built"))
         return self
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def settings(self) -> Settings:
         return Settings(DECLARED, [environment_layer(DECLARED, self.environment)])
 

@@ -42,6 +42,11 @@ class Call:
             )
         return self._house
 
+    def close(self) -> None:
+        """Let go of what the rooms hold open, if they were asked for."""
+        if self._house is not None:
+            self._house.close()
+
     def take(self, name: str, value: object) -> None:
         """Keep a common option that was given, on whichever level of the command it stood."""
         self.options = replace(self.options, **{name: value})  # type: ignore[arg-type]

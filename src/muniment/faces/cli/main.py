@@ -62,6 +62,8 @@ def run(
         return int(ExitCode.UNEXPECTED)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
+    finally:
+        call.close()
 
 
 def _act(call: Call, root: Group, arguments: list[str]) -> int:

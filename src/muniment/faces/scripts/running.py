@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TextIO
@@ -60,8 +61,9 @@ def run(
         call = Call(streams, around, build_house, Options(lang="en"))
         call.options = Options(lang="en", json=script.json(given), workspace=around["WORKSPACE_DIR"])
         call.begin()
-        wrong = script.act(call, given)
-        call.terminal.finish()
+        with closing(call):
+            wrong = script.act(call, given)
+            call.terminal.finish()
         return 0 if wrong is None else _fail(streams, script, wrong)
     except ReaderGone:
         streams.abandon()
