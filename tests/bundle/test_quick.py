@@ -5,11 +5,14 @@ packer writes; helpers in other processes give what the calling thread gives.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -27,6 +30,7 @@ from muniment.bundle.gunzip import raw
 from muniment.bundle.index import Index
 from muniment.bundle.model import Extent, Row
 from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
+from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.path import RelPath
@@ -121,6 +125,47 @@ def test_the_same_tree_for_any_number_of_workers(workers: int, tmp_path: Path) -
         == found.files
         + sum(1 for path in (tmp_path / "out/files").rglob("*") if path.is_symlink() or path.is_dir())
     )
+
+
+PACK = """
+import hashlib, os, sys
+from pathlib import Path
+from muniment.bundle import pack
+from muniment.bundle.join import join
+from muniment.bundle.tree import Tree
+from tests.bundle.worlds import HEADING
+folder, workers, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+pack.BATCH = most
+began = []
+class Crew(pack.Crew):
+    def __init__(self, work, size):
+        began.append(size)
+        super().__init__(work, size)
+pack.Crew = Crew
+fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+with Tree(fd) as tree:
+    packing = pack.Packing(
+        tree.entries("files/workspace"), tree, HEADING, workers=workers, shared=lambda entry: True
+    )
+    data = b"".join(join(packing))
+print(hashlib.sha256(data).hexdigest(), began, [str(fault) for fault in packing.faults])
+"""
+
+
+@pytest.mark.skipif(not platform.LINUX, reason="helpers are forked on Linux only")
+def test_helpers_pack_the_same_bytes(tmp_path: Path) -> None:
+    rng = random.Random(8)
+    for number in range(300):
+        place = tmp_path / "tree" / f"d{number % 7}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_bytes(b"%d" % number * rng.randrange(900))
+    (tmp_path / "tree" / "d3" / "large").write_bytes(rng.randbytes(700_000))
+    (tmp_path / "tree" / "secret").write_bytes(b"s")
+    want = hashlib.sha256(pack_folder(tmp_path / "tree", workers=0).gz).hexdigest()
+    for workers, most, began in ((0, 1, []), (1, 1, [1]), (2, 1, [2]), (3, 40_000, [3]), (2, 1 << 30, [])):
+        call = [sys.executable, "-c", PACK, str(tmp_path / "tree"), str(workers), str(most)]
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        assert done.stdout.split(" ", 1) == [want, f"{began} []\n"], done.stderr
 
 
 def test_a_damaged_piece_is_named(workers: int) -> None:

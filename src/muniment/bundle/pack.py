@@ -13,7 +13,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
@@ -102,6 +102,13 @@ _Told = tuple[list[_Fields], list[_Fields], list[Fault], bool]
 
 _Crew = Crew[list[list[_Fields]], list[_Told]]
 _Pending = Future[list[_Made]] | int | None
+
+
+def _weight(step: _Step) -> int:
+    """Raw bytes that are to be worked on."""
+    if isinstance(step, _Group):
+        return step.size
+    return len(step.raw) if isinstance(step, _Piece) else 0
 
 
 def _from_helper(step: _Step, told: _Told) -> _Made:
@@ -200,21 +207,21 @@ class Packing:
         forks = self._shared is not None and may_fork()
         most = AHEAD * self._workers
         flying: deque[tuple[_Pending, Sequence[_Step]]] = deque()
-        busy = 0
+        busy = size = 0
         with ExitStack() as held:
             pool = held.enter_context(ThreadPoolExecutor(self._workers, "pack"))
             crew: _Crew | None = None
             try:
                 for batch in self._batches():
-                    groups = self._for_helpers(batch) if forks else None
-                    if groups and crew is None and sum(group.size for group in groups) >= BATCH:
-                        # Not before there is much to do, and while no thread holds a lock.
-                        wait([pending for pending, _ in flying if isinstance(pending, Future)])
+                    size += sum(map(_weight, batch))
+                    if forks and crew is None and size >= BATCH:
+                        # Not before there is something to do, and before there is a thread.
                         crew = held.enter_context(Crew(self._pack_groups, self._workers))
                     pending: _Pending = None
-                    if groups and crew:
+                    groups = self._for_helpers(batch) if crew else None
+                    if crew and groups:
                         pending = crew.give([[tuple(entry) for entry in group.members] for group in groups])
-                    elif any(not isinstance(step, _Made) for step in batch):
+                    elif (crew or not forks) and any(not isinstance(step, _Made) for step in batch):
                         pending = pool.submit(self._work, batch)
                     flying.append((pending, batch))
                     busy += pending is not None
@@ -253,10 +260,7 @@ class Packing:
                 yield batch
                 batch, size = [], 0
             batch.append(step)
-            if isinstance(step, _Group):
-                size += step.size
-            elif isinstance(step, _Piece):
-                size += len(step.raw)
+            size += _weight(step)
             if size >= BATCH or len(batch) >= BATCH_MOST:
                 yield batch
                 batch, size = [], 0
