@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.disk import trees
 from tests.disk.mounts import folding, mounted, overlay
-from tests.faults.stage import MS_BIND, MS_RDONLY, MS_REMOUNT, mount
+from tests.faults.stage import MS_BIND, MS_RDONLY, MS_REMOUNT, mount, refuse_or_skip
 
 from muniment.disk import move, platform
 from muniment.disk.copy import copy_verified
@@ -224,6 +225,8 @@ def test_the_acts_on_a_file_system_without_links_and_flags(folded: Root, root: R
 
 
 def test_a_rename_that_the_kernel_does_not_know_falls_back(place: Path) -> None:
+    if shutil.which("strace") is None:
+        refuse_or_skip("strace")
     code = (
         "import os, sys, errno\n"
         "from muniment.disk import platform\n"

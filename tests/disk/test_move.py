@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.disk import trees
-from tests.disk.processes import PLAIN_USER, in_child
+from tests.disk.processes import PLAIN_USER, in_child, open_the_way
 from tests.disk.test_write import flip
 
 from muniment.disk import copy, move, platform
@@ -352,8 +352,7 @@ def test_a_read_only_folder_is_given_up_too(place: Path) -> None:
     (top / "locked" / "twice").write_bytes(b"y")
     os.link(top / "locked" / "twice", place / "other name")
     (top / "locked").chmod(0o555)
-    for path in (place, *place.parents):
-        path.chmod(path.stat().st_mode | 0o001)
+    open_the_way(place, 0o001)
     for path in [place, *place.rglob("*")]:
         os.chown(path, PLAIN_USER, PLAIN_USER)
 
@@ -369,8 +368,7 @@ def test_a_read_only_folder_is_given_up_too(place: Path) -> None:
 
 def test_files_that_a_user_may_not_read(place: Path) -> None:
     put(place, "tree")
-    for path in (place, *place.parents):
-        path.chmod(path.stat().st_mode | 0o005)
+    open_the_way(place, 0o005)
     os.chown(place, PLAIN_USER, PLAIN_USER)
     before = trees.look(place / "old")
 
@@ -385,8 +383,7 @@ def test_files_that_a_user_may_not_read(place: Path) -> None:
 def test_a_copy_by_another_user_never_runs_with_that_user_s_rights(place: Path) -> None:
     put(place, "file")
     (place / "old").chmod(0o6755)
-    for path in (place, *place.parents):
-        path.chmod(path.stat().st_mode | 0o005)
+    open_the_way(place, 0o005)
     place.chmod(0o777)
 
     def plain() -> object:

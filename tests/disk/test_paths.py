@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.disk.outside import Outside
+from tests.faults.stage import refuse_or_skip
 
 from muniment.disk.copy import copy_verified
 from muniment.disk.errors import AlreadyThere, NotThere, OutsideRoot, SpecialFile, WrongKind
@@ -97,6 +98,13 @@ def _socket(path: Path) -> None:
         os.chdir(here)
 
 
+def _device(path: Path, kind: int, number: int) -> None:
+    try:
+        os.mknod(path, kind | 0o666, number)
+    except PermissionError:
+        refuse_or_skip("the right to make a device")
+
+
 THINGS: dict[str, Callable[[Path, Path], None]] = {
     "link to a file": lambda path, out: path.symlink_to(out / "file"),
     "link to a folder": lambda path, out: path.symlink_to(out / "deep"),
@@ -106,8 +114,8 @@ THINGS: dict[str, Callable[[Path, Path], None]] = {
     "link to the root": lambda path, out: path.symlink_to("/"),
     "pipe": lambda path, out: os.mkfifo(path),
     "socket": lambda path, out: _socket(path),
-    "character device": lambda path, out: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3)),
-    "block device": lambda path, out: os.mknod(path, stat.S_IFBLK | 0o666, os.makedev(7, 250)),
+    "character device": lambda path, out: _device(path, stat.S_IFCHR, os.makedev(1, 3)),
+    "block device": lambda path, out: _device(path, stat.S_IFBLK, os.makedev(7, 250)),
 }
 LINKS = [name for name in THINGS if "link" in name]
 SPECIAL = [name for name in THINGS if "link" not in name]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.disk.processes import PLAIN_USER, gather, in_child, start
+from tests.disk.processes import PLAIN_USER, gather, in_child, open_the_way, start
 
 from muniment.disk import platform, write
 from muniment.disk.errors import AlreadyThere, NoSpace, NotThere, Overtaken, ReadbackFailed
@@ -235,9 +235,7 @@ def test_a_limit_on_open_files(place: Path) -> None:
 def test_a_folder_that_may_not_be_written_to(tmp_path: Path, place: Path) -> None:
     (place / "report.md").write_bytes(b"old")
     place.chmod(0o555)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_mode & 0o001 == 0:
-            folder.chmod(0o755)
+    open_the_way(tmp_path, 0o001)
 
     def plain(replace: bool) -> object:
         with Root.open(place) as root:

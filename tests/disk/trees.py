@@ -25,9 +25,9 @@ def build(top: Path) -> None:
     }
     for number, (name, data) in enumerate(files.items()):
         (top / name).write_bytes(data)
-        (top / name).chmod((0o644, 0o600, 0o755, 0o444, 0o640, 0o4755)[number])
         os.setxattr(top / name, "user.number", str(number).encode())
         os.setxattr(top / name, "user.empty", b"")
+        (top / name).chmod((0o644, 0o600, 0o755, 0o444, 0o640, 0o4755)[number])
     (top / "sub" / "inside").symlink_to("../a.md")
     (top / "sub" / "dangling").symlink_to("nowhere")
     os.setxattr(top / "sub", "user.folder", b"yes")

@@ -26,11 +26,15 @@ from tests.docs.examples import BLOCK, HOME, REPORT, Example, examples, settled 
 NEEDED = ("python3", "python3-venv", "make", "git")
 """What the README says one needs, by the names that Debian gives it."""
 
+USER = "newcomer"
+OWN = f"/home/{USER}"
+"""Who walks; on the pages it is somebody else."""
+
 MARK = "@@ the command has ended @@"
 
 
 def bare(suite: str, root: Path) -> None:
-    """A Debian of this suite with nothing but what every Debian has, and a user `ada`."""
+    """A Debian of this suite with nothing but what every Debian has, and an ordinary user."""
     told = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     source = subprocess.run(told, capture_output=True, text=True, check=True).stdout.split()[0]
     subprocess.run(["debootstrap", "--variant=minbase", suite, root, source], check=True)
@@ -40,12 +44,12 @@ def bare(suite: str, root: Path) -> None:
     for name in ("/etc/pip.conf", "/etc/apt/apt.conf.d", "/etc/resolv.conf", "/etc/hosts"):
         if Path(name).is_file():
             shutil.copyfile(name, root / name[1:])
-    inside(root, "useradd --create-home ada", user="root")
+    inside(root, f"useradd --create-home {USER}", user="root")
 
 
-def inside(root: Path, script: str, *, user: str = "ada") -> str:
+def inside(root: Path, script: str, *, user: str = USER) -> str:
     """What a shell in the new system prints on both streams; it has processes and mounts of its own."""
-    home = HOME if user == "ada" else "/"
+    home = OWN if user == USER else "/"
     kept = {
         name: value for name, value in os.environ.items() if name.startswith("PIP_") and "FIND" not in name
     }
@@ -60,7 +64,10 @@ def inside(root: Path, script: str, *, user: str = "ada") -> str:
     if user == "root":
         variables |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
     within = ["/usr/sbin/chroot", f"--userspec={user}", str(root), "bash", "-s"]
-    mounts = f"mount -t proc proc {root}/proc; mount --rbind /dev {root}/dev; exec {shlex.join(within)}"
+    mounts = (
+        f"mount --bind {root} {root}; mount -t proc proc {root}/proc; mount --rbind /dev {root}/dev;"
+        f" cd {root}; exec {shlex.join(within)}"
+    )
     done = subprocess.run(
         ["/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", mounts],
         input=f"cd {home}\n{script}\n",
@@ -77,9 +84,9 @@ def inside(root: Path, script: str, *, user: str = "ada") -> str:
 
 def source_tree(root: Path) -> None:
     """The project as a clone of its last commit."""
-    target = root / HOME[1:] / "muniment"
+    target = root / OWN[1:] / "muniment"
     subprocess.run(["git", "clone", "--quiet", PROJECT, target], check=True)
-    inside(root, f"chown -R ada: {HOME}/muniment", user="root")
+    inside(root, f"chown -R {USER}: {OWN}/muniment", user="root")
 
 
 def prepared(page: str, *, tests: bool) -> list[str]:
@@ -106,7 +113,7 @@ def walk(root: Path, name: str) -> None:
     ]
     for one in found:
         script += ["(exit $status)", f"{{ {one.command}", "} 2>&1", "status=$?", f"echo '{MARK}'"]
-    printed = inside(root, "\n".join([*script, "exit 0"])).split(MARK + "\n")[:-1]
+    printed = inside(root, "\n".join([*script, "exit 0"])).replace(OWN, HOME).split(MARK + "\n")[:-1]
     wrong = differences(found, printed)
     if wrong:
         sys.exit("\n".join([f"{name} is not what happens:", *wrong]))

@@ -34,6 +34,12 @@ class Folder:
         self._open.callback(store.close)
         return store
 
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
     def collect(self) -> None:
         """Collect garbage, as a process of its own."""
         store = open_directory(self.path, clock=self.clock, entropy=self._entropy)

@@ -105,8 +105,9 @@ def test_it_has_a_name_of_its_own_wherever_it_lies(folder: Folder) -> None:
     folder.close()
     moved = folder.path.with_name("moved")
     folder.path.rename(moved)
-    assert Folder(moved).client().identity == first
-    assert Folder(moved.with_name("another"), seed=2).client().identity != first
+    with Folder(moved) as same, Folder(moved.with_name("another"), seed=2) as other:
+        assert same.client().identity == first
+        assert other.client().identity != first
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", ".git", "packs.old"])
@@ -342,9 +343,9 @@ def test_a_vault_beside_it_is_not(tree: Path, vault: str) -> None:
 
 
 def test_parents_of_a_vault_are_made_as_usual(quick_path: Path) -> None:
-    site = Folder(quick_path / "a" / "b" / "vault")
-    site.client()
-    assert site.path.is_dir()
+    with Folder(quick_path / "a" / "b" / "vault") as site:
+        site.client()
+        assert site.path.is_dir()
     shutil.rmtree(quick_path / "a")
 
 
