@@ -1,11 +1,12 @@
 """What the parts cost that nobody can leave out, each alone and on both cores.
 
-    python -m benchmarks.floors walk|read|deflate|inflate|create TREE STORE DEST
+    python -m benchmarks.floors start|walk|read|deflate|inflate|hash|create TREE STORE DEST
 
-`walk` looks at every entry; `read` reads every file and hashes it once; `deflate` does that and deflates
-in stretches of 1 MiB; `inflate` inflates every extent of a store of `benchmarks.ours`; `hash` inflates
-and hashes each byte twice, for its extent and for its file; `create` makes every file with its bytes, as
-they were read.  Two processes share the work, and nothing else is done: no order, no index, no manifest.
+`start` does nothing; `walk` looks at every entry; `read` reads every file and hashes it once; `deflate` does
+that and deflates in stretches of 1 MiB; `inflate` inflates every extent of a store of `benchmarks.ours`;
+`hash` inflates and hashes each byte twice, for its extent and for its file; `create` makes every file with
+its bytes, as they were read.  Two processes share the work, and nothing else is done: no order, no index, no
+manifest.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def shared(count: int, work: Callable[[range], object]) -> None:
 
 def main() -> None:
     verb, tree, place, dest = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+    if verb == "start":
+        return
     if verb in ("inflate", "hash"):
         store = Store(place)
         rows = list(store.index())
