@@ -19,7 +19,9 @@ from muniment.settings import BadSetting, Settings, environment_layer
 if TYPE_CHECKING:
     from muniment.archive.service import Archive
     from muniment.backup.restore import Restores
+    from muniment.backup.schedule import Scheduled, Schedules
     from muniment.backup.service import Backups
+    from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -442,6 +444,7 @@ class House:
             self.whereabouts,
             host=self._host,
             session=self.current_session(),
+            schedule=self.scheduled,
         )
 
     @cached_property
@@ -521,6 +524,47 @@ class House:
         self._tell_of_claude()
         return Backups(self.workspace, self._places, lambda: self.remote or self.vault, options)
 
+    @cached_property
+    def schedules(self) -> Schedules:
+        """What takes snapshots every day on one consent."""
+        from muniment.backup.schedule import Schedules
+
+        return Schedules(self.backups, _local_time)
+
+    def scheduled(self) -> Scheduled | None:
+        """How the schedule stands; None when there is none, and nothing is made."""
+        from muniment.record.state import FOLDER, is_initialised
+
+        # The room is not imported for nothing: `status` asks this every time.
+        if not is_initialised(self.root) or not self.root.exists(FOLDER / "schedule.json"):
+            return None
+        from muniment.backup.schedule import look
+
+        return look(self.workspace, _local_time, _instant)
+
+    def timer(self, kind: str | None, daily: str) -> Timer:
+        """What calls a scheduled run: of the kind named, else of the first that there is here."""
+        import shutil
+
+        from platformdirs import user_config_dir
+
+        from muniment.backup.timers import Cron, Job, OpenClaw, Systemd
+        from muniment.hosts.launch import attend
+
+        workspace = self.root.path
+        command = (sys.executable, "-m", "muniment", "-q", "-w", workspace, "backup", "create", "--scheduled")
+        job = Job(self.workspace.identity.root_id, workspace, daily, command)
+        systemd = Systemd(job, Path(user_config_dir("systemd"), "user"), attend)
+        if kind == "openclaw" or (kind is None and self._places.name == "openclaw"):
+            return OpenClaw(job)
+        if kind == "systemd" or (kind is None and shutil.which("crontab") is None):
+            return systemd
+        return Cron(job, attend)
+
+    def local_time(self, moment: datetime) -> datetime:
+        """An instant in the person's own time."""
+        return _local_time(moment)
+
     def _tell_of_claude(self) -> None:
         """Claude Code's folder holds what all projects said, so it is saved only for whoever says so;
         whoever works in Claude Code and has not decided is told."""
@@ -587,6 +631,11 @@ class House:
 
 def _local_time(moment: datetime) -> datetime:
     return moment.astimezone()
+
+
+def _instant(here: datetime) -> datetime:
+    """A local time of day without a zone, as an instant."""
+    return here.astimezone()
 
 
 def script(name: str) -> int:

@@ -37,11 +37,18 @@ RULES = (
 class World:
     """One workspace of a layout, and everything around it."""
 
-    def __init__(self, place: Path, *, layout: str = "generic", limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        place: Path,
+        *,
+        layout: str = "generic",
+        limits: Limits | None = None,
+        workspace: Path | None = None,
+    ) -> None:
         self.place = place
         self.now = NOON
         self.data = place / "data" if layout == "starchild" else None
-        self.workspace = self.data / "workspace" if self.data else place / "workspace"
+        self.workspace = self.data / "workspace" if self.data else workspace or place / "workspace"
         self.workspace.mkdir(parents=True)
         self.vault_folder = place / "vault"
         self.relayed: tuple[str, ...] = RELAYED.default

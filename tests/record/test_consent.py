@@ -105,7 +105,7 @@ def test_what_an_agent_passed_on_is_enough_only_where_the_setting_says(
 def test_the_default_is_what_the_spec_says() -> None:
     assert RELAYED.default == ("plan", "create")
     assert RELAYED.variables == ("MUNIMENT_CONFIRM_RELAYED",)
-    assert {"plan", "create", "restore", "delete", "submit", "sweep"} == ACTS
+    assert {"plan", "create", "restore", "delete", "prune", "schedule", "submit", "sweep"} == ACTS
     for act, witness in itertools.product(ACTS, set(WitnessKind) - {PASSED_ON}):
         assert suffices(act, witness, ())
 

@@ -24,9 +24,12 @@ from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
 from muniment.record.state import FOLDER
 
-FORMAT = 1
+FORMAT = 2
 SETTLED_NS = 2_000_000_000
 """What changed less than so long ago may change again without looking so."""
+
+UNDATED = frozenset({"tmpfs", "ramfs", "devtmpfs"})
+"""File systems in memory: a file that is written through a mapping keeps its times there, for ever."""
 
 SHARE = 30
 """One part in so many of what is known is read anew in each run."""
@@ -35,7 +38,7 @@ _ROW = Struct("<32sII")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS groups
   (key BLOB PRIMARY KEY, extents BLOB NOT NULL, files BLOB NOT NULL, size INTEGER NOT NULL,
-   checked INTEGER NOT NULL)
+   checked INTEGER NOT NULL, seal BLOB NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS copies (stamp BLOB PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -46,11 +49,13 @@ class Cache:
     """The memory of the packer for one root and one vault.
 
     `settled_ns` is the time before which a file must have changed last to be believed unchanged,
-    by the clock of the file system it lies on.  `lied` says that it was wrong about something.
+    by the clock of the file system it lies on, which is the one of `device`: the times of another one
+    may be those of another clock.  `lied` says that it was wrong about something.
     """
 
-    def __init__(self, base: sqlite3.Connection, probe: int) -> None:
-        self.settled_ns = probe - SETTLED_NS
+    def __init__(self, base: sqlite3.Connection, probe: int, *, device: int = 0, dated: bool = True) -> None:
+        self.settled_ns = probe - SETTLED_NS if dated else 0
+        self.device = device
         self._base = base
         self._has: Callable[[bytes], bool] = lambda extent: False
         self._again: set[bytes] = set()
@@ -71,6 +76,7 @@ class Cache:
             f"{FORMAT}\n{vault}\n{fact.st_dev}\n{fact.st_ino}\n{root.path}".encode("utf-8", "surrogateescape")
         )
         probe = _probe(root)
+        dated = _dates_every_write(root.fd)
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.chmod(folder, 0o700)
@@ -81,14 +87,14 @@ class Cache:
         except (OSError, sqlite3.Error):
             base = _open(":memory:")
         try:
-            return cls(base, probe)
+            return cls(base, probe, device=fact.st_dev, dated=dated)
         except sqlite3.Error:
             base.close()
-            return cls(_open(":memory:"), probe)
+            return cls(_open(":memory:"), probe, device=fact.st_dev, dated=dated)
 
     def _begin(self) -> None:
         row = self._base.execute("SELECT value FROM facts WHERE name = 'probe'").fetchone()
-        if row is not None and row[0] > self._now:
+        if row is not None and not (isinstance(row[0], int) and row[0] <= self._now):
             self._forget()
         self._choose()
 
@@ -99,12 +105,12 @@ class Cache:
     def _choose(self) -> None:
         """Which groups are read anew: the oldest looks first, until they are a share of all bytes."""
         (total,) = self._base.execute("SELECT coalesce(sum(size), 0) FROM groups").fetchone()
-        left = -(-total // SHARE)
+        left = -(-int(total) // SHARE)
         for key, size in self._base.execute("SELECT key, size FROM groups ORDER BY checked, key"):
             if left <= 0:
                 break
             self._again.add(key)
-            left -= size
+            left -= size if isinstance(size, int) else 0
 
     def __enter__(self) -> Cache:
         return self
@@ -118,8 +124,9 @@ class Cache:
         """The ids of everything it knows, to be named to the vault."""
         with suppress(sqlite3.Error):  # what was not named is not missed: it is asked for when it is made
             for (packed,) in self._base.execute("SELECT extents FROM groups"):
-                for one, _, _ in _ROW.iter_unpack(packed):
-                    yield one
+                if isinstance(packed, bytes) and len(packed) % _ROW.size == 0:
+                    for one, _, _ in _ROW.iter_unpack(packed):
+                        yield one
 
     def trust(self, has: Callable[[bytes], bool]) -> None:
         """What the vault said that it has."""
@@ -134,7 +141,7 @@ class Cache:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
         if self.lied or key in self._again:
             return None
-        row = self._row("SELECT extents, files FROM groups WHERE key = ?", key)
+        row = self._known(key)
         if row is None:
             return None
         extents = tuple(_ROW.iter_unpack(row[0]))
@@ -151,10 +158,18 @@ class Cache:
         if key in self._used:
             return
         if key in self._again:
-            row = self._row("SELECT extents, files FROM groups WHERE key = ?", key)
-            if row is not None and (row[0], row[1]) != (extents, files) and not self.lied:
+            row = self._known(key)
+            if row is not None and row != (extents, files):
                 self.lied = True
         self._seen[key] = (extents, files, sum(extent[1] for extent in known.extents), self._now)
+
+    def _known(self, key: bytes) -> tuple[bytes, bytes] | None:
+        """What was written down of a group, if it is byte for byte what was written."""
+        row = self._row("SELECT extents, files, seal FROM groups WHERE key = ?", key)
+        if row is None or not all(isinstance(one, bytes) for one in row):
+            return None
+        extents, files, seal = row
+        return (extents, files) if seal == _seal(key, extents, files) else None
 
     def _row(self, query: str, key: bytes) -> Any:
         """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
@@ -172,11 +187,33 @@ class Cache:
             self._base.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((key,) for key in self._used))
             self._base.execute("DELETE FROM groups WHERE key NOT IN (SELECT key FROM used)")
             self._base.executemany(
-                "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)",
-                ((key, *row) for key, row in self._seen.items()),
+                "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?, ?)",
+                ((key, *row, _seal(key, *row[:2])) for key, row in self._seen.items()),
             )
             self._base.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies.items())
             self._base.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._now,))
+
+
+def _seal(key: bytes, extents: bytes, files: bytes) -> bytes:
+    """Tells a row that was damaged: the base itself would give it out as it is."""
+    return bytes.fromhex(sha256(b"%d %b%b%b" % (len(extents), key, extents, files)).hex)[:16]
+
+
+def _dates_every_write(fd: int) -> bool:
+    """Make sure that whatever is written from now on gets a time of its own; whether that can be.
+
+    What is written through a mapping is dated when its page is first written to after it was last
+    handed to the device.  So all is handed over now, before anything is looked at: a page that is
+    written later tells of it.
+    """
+    try:
+        mount = platform.mount_of(fd)
+        if mount is not None and mount.fs_type in UNDATED:
+            return False
+        platform.sync_file_system(fd)
+    except OSError:
+        return False
+    return True
 
 
 def _connect(place: Path) -> sqlite3.Connection:
@@ -193,7 +230,10 @@ def _open(place: str) -> sqlite3.Connection:
         base.execute("PRAGMA journal_mode = DELETE")
         base.execute("PRAGMA synchronous = NORMAL")
         base.executescript(_SCHEMA)
-        base.execute("SELECT count(*) FROM groups").fetchone()
+        # One that has other columns was made by something else.
+        base.execute("SELECT key, extents, files, size, checked, seal FROM groups LIMIT 1").fetchone()
+        base.execute("SELECT stamp, size FROM copies LIMIT 1").fetchone()
+        base.execute("SELECT name, value FROM facts LIMIT 1").fetchone()
     except sqlite3.Error:
         base.close()
         raise

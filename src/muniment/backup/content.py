@@ -51,8 +51,9 @@ class Content:
     """The entries of one snapshot, and their source; use it as a context, iterate it once.
 
     `exclusions`, `faults` and `warnings` grow while it is iterated; at its end the latter two stand in
-    `told` as well.  A file that changed after `settled_ns` has no stamp: it may change again without
-    looking so.  Copies go below `scratch`, by default the temporary directory.
+    `told` as well.  A file that changed after `settled_ns` has no stamp, for it may change again without
+    looking so; nor has one on another `device`, whose clock may be another.  Copies go below `scratch`,
+    by default the temporary directory.
     """
 
     places: Places
@@ -63,6 +64,7 @@ class Content:
     full: bool = False
     keep_outside_links: bool = False
     settled_ns: int = 0
+    device: int = 0
     known_size: Size = lambda stamp: None
     scratch: Path | None = None
     exclusions: list[Exclusion] = field(default_factory=list)
@@ -181,7 +183,8 @@ class Content:
         return found
 
     def _entry(self, seen: Seen, root: Root, key: str, path: str) -> Entry:
-        stamp = seen.stamp if seen.changed_ns < self.settled_ns else b""
+        settled = seen.changed_ns < self.settled_ns and seen.device == self.device
+        stamp = seen.stamp if settled else b""
         size = seen.size
         if seen.database:
             self._databases.add(path)

@@ -269,3 +269,46 @@ class UploadStuck(Unreachable):
     code = "UPLOAD_STUCK"
     what = "The upload does not go on: it stands at {offset} of {total} bytes."
     guidance = "Nothing is lost. Run it again later; it goes on from there."
+
+
+class ScheduleMissing(Blocked):
+    """Nobody has consented to runs without being asked."""
+
+    code = "SCHEDULE_MISSING"
+    what = "There is no schedule: nobody has consented to snapshots without being asked."
+    guidance = "A person sets one up with `muniment backup schedule --daily HH:MM`."
+
+
+class ScheduleStopped(Blocked):
+    """The standing consent does not cover what there is now."""
+
+    code = "SCHEDULE_STOPPED"
+    what = "The scheduled run stopped: the standing consent does not cover what there is now."
+    guidance = (
+        "Look at `muniment backup plan`; a person consents to it as it is now with "
+        "`muniment backup schedule --daily HH:MM`."
+    )
+
+
+class ScheduleRunning(Conflict):
+    """Two scheduled runs at once."""
+
+    code = "SCHEDULE_RUNNING"
+    what = "Another scheduled run is going on."
+    guidance = "Nothing has to be done: the other one takes the snapshot."
+
+
+class TimerNotSet(Unreachable):
+    """The program that keeps timers is not there, or did not do it."""
+
+    code = "TIMER_NOT_SET"
+    what = "The timer could not be set."
+    guidance = "Enter by hand what `muniment backup schedule` prints, or name another --timer."
+
+
+class TimerForeign(Blocked):
+    """Where the timer would be written stands something that Muniment did not write."""
+
+    code = "TIMER_FOREIGN"
+    what = "Nothing was changed: something else stands where the timer would be."
+    guidance = "Look at it; move it away or mend the marked lines, then run it again."

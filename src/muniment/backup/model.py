@@ -221,4 +221,5 @@ def snapshot_json(one: Snapshot) -> dict[str, Json]:
         "root": str(one.root),
         "sha256": None if one.sha256 is None else one.sha256.hex,
         "soundness": one.soundness.value,
+        "scheduled": one.scheduled,
     }

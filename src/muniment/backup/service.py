@@ -7,8 +7,8 @@ before the vault has read it back and the ledger says so (spec 4).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,23 +28,27 @@ from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
-from muniment.backup.subject import CREATED, CREATING, DELETED, DELETING
+from muniment.backup.subject import CREATED, CREATING, DELETED, DELETING, GIVEN_UP
 from muniment.backup.survey import Surveyed, excludes_of, survey
 from muniment.backup.taking import Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
 from muniment.bundle.vault import Listing, Snapshot, Vault
 from muniment.canonical import Json, canonical
 from muniment.digest import sha256
-from muniment.disk.errors import NotThere, OutsideRoot
+from muniment.disk.errors import Locked, NotThere, OutsideRoot
 from muniment.disk.root import Root
-from muniment.errors import MunimentError
+from muniment.errors import Conflict, MunimentError
 from muniment.hosts.places import Places
 from muniment.message import say
 from muniment.path import RelPath, printable
+from muniment.record.consent import Confirmation
 from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
 
 _RULES_LIMIT = 4 << 20
+
+NO_SLOT = "QUOTA_EXCEEDED"
+"""With this code every vault refuses when all slots are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +227,57 @@ class Backups:
             self._go_on()
             # Looked for before anything is asked of the vault, and spent when packing begins.
             require_given(self.workspace.consents, "create", kept.shown, self.options.relayed)
-            upload = Upload.begin(self.open_vault(), replace)
-            try:
+            with self._uploading(replace) as upload:
                 confirmation = self.workspace.consents.spend("create", kept.shown, self.options.relayed)
                 taking = Taking(self, plan, kept.request, rules, seen.warnings, api, upload, allow_partial)
                 return taking.take(confirmation, reread=reread, progress=progress)
-            except BaseException:
-                with suppress(MunimentError):
-                    upload.abort()
+
+    def create_unasked(
+        self,
+        request: Request,
+        consent: Callable[[Plan, str], Confirmation],
+        *,
+        make_room: Callable[[], bool] = lambda: False,
+        progress: Progress = no_progress,
+    ) -> Receipt:
+        """Take a scheduled snapshot of what there is now, without a plan that was shown.
+
+        `consent` is given the plan and the sha256 of the rules; it gives the standing confirmation that
+        covers them, or raises.  `make_room` is asked once when all slots are taken.
+        """
+        self.require_no_half_restore()
+        with self.workspace.working(wait=False):
+            rules, digest = self.rules()
+            plan, _, seen, api = self._plan(request, rules, digest, self._label(request, rules))
+            confirmation = consent(plan, digest)
+            self._go_on()
+            with self._uploading(None, make_room) as upload:
+                taking = Taking(self, plan, request, rules, seen.warnings, api, upload, scheduled=True)
+                return taking.take(confirmation, progress=progress)
+
+    @contextmanager
+    def _uploading(
+        self, replace: str | None, make_room: Callable[[], bool] = lambda: False
+    ) -> Iterator[Upload]:
+        """An upload that is given up, should anything fail."""
+        try:
+            upload = Upload.begin(self.open_vault(), replace)
+        except Conflict as error:
+            if error.code != NO_SLOT or not make_room():
                 raise
+            upload = Upload.begin(self.open_vault(), replace)
+        try:
+            yield upload
+        except BaseException:
+            with suppress(MunimentError):
+                upload.abort()
+            raise
+
+    def plan_unasked(self, request: Request) -> tuple[Plan, str]:
+        """What a scheduled run would save now, and the sha256 of the rules; nothing is kept."""
+        self.require_no_half_restore()
+        rules, digest = self.rules()
+        return self._plan(request, rules, digest, self._label(request, rules))[0], digest
 
     def pack(self, request: Request, out: Path, *, progress: Progress = no_progress) -> Filed:
         """Write what a plan of this moment saves as a bundle file, without any vault.
@@ -267,7 +313,25 @@ class Backups:
     def list(self) -> Listing:
         """Everything that the vault keeps, newest first."""
         self._go_on()
+        # Held alone: nobody is at work on what was announced.
+        with suppress(Locked), self.workspace.working(alone=True, wait=False):
+            self._give_up()
         return self.open_vault().list()
+
+    def _give_up(self) -> None:
+        """Take back what a run that is no more announced, and the vault does not keep.  Should it come
+        there all the same, the next act enters it."""
+        last: Event | None = None
+        for event in self.workspace.ledger.events(containing=b'"kind":"backup.'):
+            if event.kind in (CREATING, GIVEN_UP, CREATED):
+                last = event
+        if last is None or last.kind != CREATING:
+            return
+        told = {name: last.evidence.get(name) for name in ("root", "vault")}
+        vault = self.open_vault()
+        there = vault.list().snapshots
+        if told["vault"] == vault.identity and all(one.root.hex != told["root"] for one in there):
+            self.workspace.ledger.append(Draft(GIVEN_UP, last.subject, told))
 
     def _go_on(self) -> None:
         """Enter what was stored or deleted by a run that was ended before it could say so.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.settings import Setting, choice
+from muniment.settings import Setting, choice, words
 
 LAYOUT: Setting[str] = Setting(
     "backup.layout",
@@ -11,4 +11,12 @@ LAYOUT: Setting[str] = Setting(
     "Whose folders are saved beside the workspace; auto: those of the host that is recognised.",
 )
 
-SETTINGS = (LAYOUT,)
+NOTIFY: Setting[tuple[str, ...]] = Setting(
+    "notify.command",
+    (),
+    words,
+    "Program with its arguments that is told, as JSON on its input, what nobody was watching.",
+    personal=True,
+)
+
+SETTINGS = (LAYOUT, NOTIFY)

@@ -20,11 +20,20 @@ PREFIX = "bk_"
 CREATING = "backup.creating"
 """What is about to be asked of the vault: should the answer be lost, the next act goes on from here."""
 
+GIVEN_UP = "backup.given_up"
+"""What was announced is not in the vault, and nobody is at work on it."""
+
 CREATED = "backup.created"
 DELETING = "backup.deleting"
 """What is about to be deleted: should the answer be lost, the next act tells what became of it."""
 
 DELETED = "backup.deleted"
+SCHEDULED = "backup.scheduled"
+"""A person has consented to runs that nobody is asked about."""
+
+UNSCHEDULED = "backup.unscheduled"
+FAILED = "backup.run_failed"
+"""A scheduled run that stored nothing."""
 
 
 class BackupSubject:
@@ -70,7 +79,7 @@ class BackupSubject:
     def _events(self) -> list[Event]:
         """What the ledger says of snapshots; it is read once for everything that is asked."""
         if self._found is None and self._ledger is not None:
-            kinds = (CREATING, CREATED, DELETED)
+            kinds = (CREATING, GIVEN_UP, CREATED, DELETED)
             found = self._ledger.events(containing=b'"kind":"backup.')
             self._found = [event for event in found if event.kind in kinds]
         return self._found or []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +14,7 @@ from muniment.backup.content import PURPOSE, Content, sentence
 from muniment.backup.errors import PartialReplacesNothing
 from muniment.backup.model import Plan, Receipt, Request
 from muniment.backup.rules_file import RulesFile
-from muniment.backup.subject import CREATED, CREATING
+from muniment.backup.subject import CREATED, CREATING, GIVEN_UP
 from muniment.backup.survey import excludes_of, sections_of
 from muniment.backup.upload import Upload
 from muniment.bundle.manifest import Heading
@@ -23,6 +23,7 @@ from muniment.bundle.pack import Packing
 from muniment.canonical import Json
 from muniment.digest import sha256
 from muniment.disk.scratch import remove_leftovers
+from muniment.errors import MunimentError
 from muniment.hosts.places import Places
 from muniment.message import Message, say
 from muniment.path import printable
@@ -122,6 +123,7 @@ class Taking:
     api: Mapping[str, bytes]
     upload: Upload
     allow_partial: bool = False
+    scheduled: bool = False
 
     def take(
         self, confirmation: Confirmation, *, reread: bool = False, progress: Progress = no_progress
@@ -163,12 +165,16 @@ class Taking:
         evidence = self._evidence(packing, confirmation, partial, len(faults))
         room.workspace.ledger.append(Draft(CREATING, plan.plan_id, evidence))
         witness = bear_witness(room.workspace.ledger, room.workspace.identity.root_id)
-        stored = self.upload.finish(
-            packing.index,
-            label=plan.label,
-            sections=sections_of(plan.items, plan.extra_paths, plan.api),
-            facts=self._facts(packing, witness, partial),
-        )
+        try:
+            stored = self.upload.finish(
+                packing.index,
+                label=plan.label,
+                sections=sections_of(plan.items, plan.extra_paths, plan.api),
+                facts=self._facts(packing, witness, partial),
+            )
+        except MunimentError:
+            self._give_up(packing.index.root.hex)
+            raise
         cache.keep(content.copied)
         evidence["stored_bytes"] = stored.snapshot.size
         event = room.workspace.ledger.append(Draft(CREATED, stored.snapshot.id, evidence))
@@ -186,10 +192,20 @@ class Taking:
             event.event_id,
         )
 
+    def _give_up(self, root: str) -> None:
+        """Take the announcement back, if the vault says that it does not keep what was announced; where
+        it says nothing the announcement stands, and the next act asks again."""
+        vault, ledger = self.upload.vault, self.room.workspace.ledger
+        with suppress(MunimentError):
+            self.upload.abort()
+            if all(one.root.hex != root for one in vault.list().snapshots):
+                ledger.append(Draft(GIVEN_UP, self.plan.plan_id, {"root": root, "vault": vault.identity}))
+
     def _content(self, cache: Cache) -> Content:
         told = [str(warning) for warning in self.warnings]
         content = content_of(self.room, self.plan, self.request, self.rules, self.api, told)
-        content.settled_ns, content.known_size = cache.settled_ns, cache.copy_size
+        content.settled_ns, content.device = cache.settled_ns, cache.device
+        content.known_size = cache.copy_size
         return content
 
     def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
@@ -224,6 +240,7 @@ class Taking:
             "files": packing.files,
             "bytes": packing.size,
             "partial": partial,
+            **({"scheduled": True} if self.scheduled else {}),
         }
 
     def _evidence(
@@ -240,5 +257,6 @@ class Taking:
             "sent_bytes": self.upload.sent,
             "partial": partial,
             "faults": faults,
+            **({"scheduled": True} if self.scheduled else {}),
             **({} if self.upload.replaces is None else {"replaces": self.upload.replaces}),
         }

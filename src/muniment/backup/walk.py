@@ -52,6 +52,7 @@ class Seen(NamedTuple):
     stamp: bytes = b""
     changed_ns: int = 0
     database: bool = False
+    device: int = 0
 
 
 @dataclass(slots=True)
@@ -172,7 +173,7 @@ class Walk:
                         continue
                     stamp += suffix.encode() + _mark(more)
                     changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
-        return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", stamp, changed, database)
+        return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", stamp, changed, database, fact.st_dev)
 
     def _with_companions(self, fd: int, names: set[str]) -> Known:
         """Which of those that have something beside them are databases: what is beside goes into

@@ -33,6 +33,7 @@ class Snapshot:
 
     `sha256` is the tar.gz's, once somebody asked for it; a whole upload has it at once.  `whole` says
     that the tar.gz was made elsewhere and is kept as it came: its index tells nothing of its files.
+    `scheduled` says that nobody was asked for it: it was taken on a standing consent.
     """
 
     id: str
@@ -44,6 +45,16 @@ class Snapshot:
     sha256: Digest | None = None
     soundness: Soundness = Soundness.SOUND
     whole: bool = False
+    scheduled: bool = False
+
+
+def is_scheduled(facts: Mapping[str, object]) -> bool:
+    """Whether the creator's facts mark a snapshot as scheduled.
+
+    >>> is_scheduled({"scheduled": True}), is_scheduled({"scheduled": 1}), is_scheduled({})
+    (True, False, False)
+    """
+    return facts.get("scheduled") is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
+from muniment.clock import instant
 from muniment.desk.finding import Finding, Level
 from muniment.desk.status import SNAPSHOTS
 from muniment.desk.vault import Kept, look_at_vault
@@ -23,11 +25,19 @@ from muniment.record.state import FOLDER, Workspace
 from muniment.record.subject import Subject, Unfinished
 from muniment.record.verify import verify
 
+if TYPE_CHECKING:
+    from muniment.backup.schedule import Scheduled
+
 __all__ = ["Finding", "Level", "examine"]
 
 
 def examine(
-    workspace: Workspace, *, mend: bool, subjects: Sequence[Subject] = (), vault: Kept | None = None
+    workspace: Workspace,
+    *,
+    mend: bool,
+    subjects: Sequence[Subject] = (),
+    vault: Kept | None = None,
+    schedule: Callable[[], Scheduled | None] = lambda: None,
 ) -> list[Finding]:
     """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
     looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
@@ -40,9 +50,32 @@ def examine(
     )
     found = [finding for look in looks for finding in look(workspace, mend)]
     found += [finding for subject in subjects for finding in _rooms(subject)]
+    found += _schedule(schedule)
     if vault is not None:
         found += look_at_vault(vault, workspace.clock(), mend=mend)
     return found
+
+
+def _schedule(schedule: Callable[[], Scheduled | None]) -> Iterator[Finding]:
+    """Whether daily runs do what was consented to; nothing is said where there is no schedule."""
+    step = "muniment backup schedule"
+    try:
+        found = schedule()
+    except MunimentError as error:
+        why = error.why or error.message
+        yield Finding("schedule", Level.WRONG, say("it can not be read: {finding}", finding=why))
+        return
+    if found is None:
+        return
+    last = found.last
+    if last is not None and last.code is not None:
+        what = say("the last run, at {at}, ended with {code}", at=instant(last.at), code=last.code)
+        yield Finding("schedule", Level.WARNING, say("{what}; go on with: {step}", what=what, step=step))
+    elif found.missed:
+        what = say("the run that was due last never came")
+        yield Finding("schedule", Level.WARNING, say("{what}; go on with: {step}", what=what, step=step))
+    else:
+        yield Finding("schedule", Level.GOOD, say("the next run is due at {at}", at=instant(found.next)))
 
 
 def _rooms(subject: Subject) -> Iterator[Finding]:

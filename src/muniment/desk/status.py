@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from muniment.canonical import Json
 from muniment.clock import instant
@@ -19,6 +20,9 @@ from muniment.record.subject import Newest, Subject, Unfinished
 from muniment.record.witness import Witness, bear_witness
 from muniment.vault.place import Whereabouts
 
+if TYPE_CHECKING:
+    from muniment.backup.schedule import Scheduled
+
 LOOSE, HANDOFFS, JOBS, SNAPSHOTS = "arc_", "ho_", "job:", "bk_"
 """How the references of the four rooms begin."""
 
@@ -28,7 +32,8 @@ class Overview:
     """The facts of `muniment status`.
 
     `unfinished` is by the prefix of the room, `half_done` are acts with a journal, `snapshot` is the
-    newest one, and `next_step` a command line.
+    newest one, `schedule` how daily runs stand, or why that can not be told, and `next_step` a command
+    line.
     """
 
     found: Found
@@ -41,6 +46,7 @@ class Overview:
     damage: Message | None = None
     half_done: tuple[str, ...] = ()
     snapshot: Newest | None = None
+    schedule: Scheduled | MunimentError | None = None
     next_step: str = field(default="muniment init")
 
     def of(self, prefix: str) -> Sequence[Unfinished]:
@@ -78,9 +84,15 @@ class Overview:
             "jobs": [one.to_json() for one in self.of(JOBS)],
             "backup": [one.to_json() for one in self.of(SNAPSHOTS)],
             "last_snapshot": self._snapshot(),
+            "schedule": self._schedule(),
             "vault": {"url": self.vault.address, "shares_device": self.vault.shares_device},
             "next": self.next_step,
         }
+
+    def _schedule(self) -> Json:
+        if isinstance(self.schedule, MunimentError):
+            return {"code": self.schedule.code, "where": self.schedule.where}
+        return None if self.schedule is None else self.schedule.to_json()
 
     def _snapshot(self) -> Json:
         if self.snapshot is None:
@@ -97,6 +109,7 @@ def overview(
     *,
     host: str,
     session: Session | None,
+    schedule: Callable[[], Scheduled | None] = lambda: None,
 ) -> Overview:
     """Look at everything; nothing is made, not even `.muniment/`.
 
@@ -124,8 +137,17 @@ def overview(
         damage=damage,
         half_done=half_done,
         snapshot=snapshot,
+        schedule=_looked(schedule),
         next_step=_next(unfinished, head, damage, half_done),
     )
+
+
+def _looked(schedule: Callable[[], Scheduled | None]) -> Scheduled | MunimentError | None:
+    """The schedule, or why it can not be read: that is a finding here, not the end."""
+    try:
+        return schedule()
+    except MunimentError as error:
+        return error
 
 
 def _half_done(opened: Workspace, name: str) -> str:

@@ -13,11 +13,14 @@ from muniment.message import Message
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from muniment.archive.service import Archive
     from muniment.backup.restore import Restores
+    from muniment.backup.schedule import Scheduled, Schedules
     from muniment.backup.service import Backups
+    from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
@@ -147,6 +150,19 @@ class House(Protocol):
     @property
     def backups(self) -> Backups:
         """The room that keeps the whole agent."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """What takes snapshots every day on one consent."""
+
+    def scheduled(self) -> Scheduled | None:
+        """How the schedule stands; None when there is none, and nothing is made."""
+
+    def timer(self, kind: str | None, daily: str) -> Timer:
+        """What calls a scheduled run: of the kind named, else of the first that there is here."""
+
+    def local_time(self, moment: datetime) -> datetime:
+        """An instant in the person's own time."""
 
     @property
     def whole_snapshots(self) -> WholeSnapshots:

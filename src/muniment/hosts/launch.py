@@ -1,4 +1,4 @@
-"""Floor 2, `hosts`: starting a configured command for its answer, within bounds of time and size."""
+"""Floor 2, `hosts`: starting a command for its answer, within bounds of time and size."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 Launch = Callable[[Sequence[str]], bytes]
 """Runs a command and gives what it printed; `LaunchFailed` when it did not end well."""
@@ -60,6 +61,47 @@ def launch(command: Sequence[str], *, time_out_s: float = TIME_OUT_S, output_max
     if code != 0:
         raise LaunchFailed(f"{command[0]}: exit code {code}")
     return output
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: its exit code, and what it printed on both streams."""
+
+    code: int
+    output: bytes = b""
+    complaint: bytes = b""
+
+
+Attend = Callable[[Sequence[str], bytes], Ended]
+"""Runs a command with an input; `LaunchFailed` when it could not be started or took too long."""
+
+
+def attend(
+    command: Sequence[str], data: bytes = b"", *, keep: bool = True, time_out_s: float = TIME_OUT_S
+) -> Ended:
+    """Run a command with an input to its end, whatever its exit code; without `keep` all it prints is
+    dropped.
+
+    >>> attend(["sh", "-c", "cat; exit 3"], b"hello")
+    Ended(code=3, output=b'hello', complaint=b'')
+    """
+    kept = subprocess.PIPE if keep else subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(
+            list(command), stdin=subprocess.PIPE, stdout=kept, stderr=kept, start_new_session=True
+        )
+    except OSError as error:
+        raise LaunchFailed(f"{command[0]}: {error.strerror}") from error
+    try:
+        with process:
+            try:
+                output, complaint = process.communicate(data, timeout=time_out_s)
+            except BaseException:
+                _end(process.pid)
+                raise
+    except subprocess.TimeoutExpired as error:
+        raise LaunchFailed(f"{command[0]}: not done within {time_out_s:g} s") from error
+    return Ended(process.returncode, output or b"", complaint or b"")
 
 
 def _end(group: int) -> None:

@@ -22,7 +22,7 @@ from muniment.path import RelPath, printable
 from muniment.record.errors import NotConfirmed, StateDamaged
 from muniment.settings import Setting, words
 
-ACTS = frozenset({"plan", "create", "restore", "delete", "submit", "sweep"})
+ACTS = frozenset({"plan", "create", "restore", "delete", "prune", "schedule", "submit", "sweep"})
 """Acts that need a confirmation."""
 
 

@@ -74,7 +74,10 @@ _NEEDED = (
     " OR EXISTS (SELECT 1 FROM pins WHERE pins.pack = packs.key))"
 )
 _UPLOAD = "id, touched, replaces, kind, total, taken, told"
-_SNAPSHOT = "id, label, created, size, sections, root, sha256, soundness, whole"
+_SNAPSHOT = (
+    "id, label, created, size, sections, root, sha256, soundness, whole,"
+    " CASE WHEN json_valid(facts) THEN json_type(facts, '$.scheduled') IS 'true' ELSE 0 END"
+)
 
 Transaction = Callable[[], AbstractContextManager[None]]
 
@@ -501,10 +504,10 @@ class Catalogue:
         if row is None:
             return None
         try:
-            facts: dict[str, object] = json.loads(str(row[9]))
+            facts: dict[str, object] = json.loads(str(row[10]))
         except ValueError as error:
             raise self._odd_row(snapshot) from error
-        return self._snapshot(row[:9]), facts
+        return self._snapshot(row[:10]), facts
 
     def tell_anew(self, snapshot: Snapshot, facts: str) -> None:
         """Take over what a description says, which has a digest, where the row says otherwise."""
@@ -533,7 +536,7 @@ class Catalogue:
         )
 
     def _snapshot(self, row: Sequence[object]) -> Snapshot:
-        name, label, created, size, sections, root, sha256, soundness, whole = row
+        name, label, created, size, sections, root, sha256, soundness, whole, scheduled = row
         try:
             if not isinstance(created, int) or not isinstance(size, int):
                 raise ValueError
@@ -547,6 +550,7 @@ class Catalogue:
                 sha256=Digest(str(sha256)) if sha256 else None,
                 soundness=Soundness(str(soundness)),
                 whole=bool(whole),
+                scheduled=bool(scheduled),
             )
         except (ValueError, TypeError, OverflowError) as error:
             raise self._odd_row(str(name)) from error

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
-from muniment.bundle.vault import Snapshot
+from muniment.bundle.vault import Snapshot, is_scheduled
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import instant, read_instant
 from muniment.digest import Digest, sha256
@@ -137,6 +137,7 @@ def read_description(data: bytes) -> tuple[Snapshot, dict[str, object]]:
             root=Digest(_text(record["root"])),
         )
         facts = dict(record["facts"])
+        snapshot = replace(snapshot, scheduled=is_scheduled(facts))
     except (KeyError, TypeError) as error:
         raise ValueError(f"it is no description of a snapshot ({error!r})") from error
     if not is_snapshot_id(snapshot.id):

@@ -489,6 +489,7 @@ def _snapshot(said: Mapping[str, Any]) -> Snapshot:
         sha256=None if said["sha256"] is None else Digest(_text(said["sha256"])),
         soundness=Soundness(said["soundness"]),
         whole=bool(said["whole"]),
+        scheduled=said.get("scheduled") is True,  # a server of before does not say it
     )
 
 

@@ -20,7 +20,7 @@ from muniment.bundle.extent import check, inflate
 from muniment.bundle.index import BYTES_MOST, Index
 from muniment.bundle.join import assemble
 from muniment.bundle.model import Extent, Row
-from muniment.bundle.vault import Limits, Listing, Reservation, Snapshot, Soundness, Stored
+from muniment.bundle.vault import Limits, Listing, Reservation, Snapshot, Soundness, Stored, is_scheduled
 from muniment.canonical import canonical
 from muniment.clock import Clock
 from muniment.digest import Digest
@@ -240,7 +240,15 @@ class VaultStore:
         if self.limits.size is not None and size > self.limits.size:
             raise SnapshotTooLarge(size=size, limit=self.limits.size)
         snapshot = Snapshot(
-            "", label, self.clock(), size, shown_sections(sections), index.root, sha256, whole=index.whole
+            "",
+            label,
+            self.clock(),
+            size,
+            shown_sections(sections),
+            index.root,
+            sha256,
+            whole=index.whole,
+            scheduled=is_scheduled(facts),
         )
         snapshot = self._announce(upload_id, snapshot, facts)
         try:

@@ -119,15 +119,24 @@ def plan(call: Call, request: Request) -> None:
     about=say("End with exit code 0 although files could not be read; they are named all the same."),
 )
 @option("--reread", is_flag=True, about=say("Read every file, also those that look unchanged."))
+@option("--scheduled", is_flag=True, about=say("The run that a timer calls, on the standing consent."))
 def create(
     call: Call,
     plan_id: str | None,
     replace: str | None,
     allow_partial: bool,
     reread: bool,
+    scheduled: bool,
     request: Request,
 ) -> None:
     """Take a snapshot of a plan that was confirmed."""
+    if scheduled:
+        from muniment.faces.cli.backup_schedule import run_scheduled
+
+        if request != Request() or plan_id or replace or allow_partial or reread:
+            raise wrong(say("--scheduled saves what was consented to"), click.get_current_context())
+        run_scheduled(call)
+        return
     if plan_id is not None and request != Request():
         raise wrong(say("--plan carries out a plan as it was shown"), click.get_current_context())
     backups = call.house.backups
@@ -248,6 +257,12 @@ BACKUP = Group(
         "undo": Entry("muniment.faces.cli.restore:undo", say("Take a restore back.")),
         "section-done": Entry(
             "muniment.faces.cli.restore:section_done", say("Note that the host restored a section.")
+        ),
+        "schedule": Entry(
+            "muniment.faces.cli.backup_schedule:schedule", say("Save every day on one consent.")
+        ),
+        "prune": Entry(
+            "muniment.faces.cli.backup_schedule:prune", say("Delete scheduled snapshots by a policy.")
         ),
         "delete": Entry("muniment.faces.cli.backup_looking:delete", say("Delete one snapshot for good.")),
         "rules": Entry("muniment.faces.cli.backup_rules:RULES", say("Decide what is saved, once.")),

@@ -137,6 +137,8 @@ def show_numbered(call: Call, snapshots: Sequence[Shown], cap: object) -> None:
                 sections=_short(one.sections),
             )
         )
+        if isinstance(one, Snapshot) and one.scheduled:
+            terminal.say(say("    taken by the schedule"))
         if isinstance(one, Snapshot) and one.soundness is Soundness.DAMAGED:
             terminal.say(say("    ⚠ damaged in the vault"))
 

@@ -24,6 +24,7 @@ _SUBJECTS = {
     "permissions": say("permissions"),
     "file system": say("file system"),
     "ledger": say("ledger"),
+    "schedule": say("schedule"),
     "vault": say("vault"),
     "vault's device": say("vault's device"),
     "damaged snapshots": say("damaged snapshots"),
@@ -39,7 +40,13 @@ def doctor(call: Call) -> ExitCode | None:
     house = call.house
     workspace = house.workspace
     kept = Kept(house.whereabouts, lambda: house.existing_vault)
-    findings = examine(workspace, mend=not call.options.dry_run, subjects=house.subjects(), vault=kept)
+    findings = examine(
+        workspace,
+        mend=not call.options.dry_run,
+        subjects=house.subjects(),
+        vault=kept,
+        schedule=house.scheduled,
+    )
 
     def show_them() -> None:
         columns = [say("state"), say("subject"), say("finding")]

@@ -10,16 +10,18 @@ import click
 
 from muniment.backup.errors import NoUndo, RestoreStale, UndoIncomplete
 from muniment.backup.fetching import Fetched
+from muniment.backup.notices import Happened
 from muniment.backup.placing import Advance
 from muniment.backup.restore import Restores
 from muniment.backup.restore_log import HalfRestore
 from muniment.backup.restore_model import Applied, Item, Order, RestorePlan, Status, Undone
 from muniment.backup.restore_rules import choose
 from muniment.canonical import Json
-from muniment.errors import Interrupted, RestoreHalfDone
+from muniment.errors import Interrupted, NotVerified, RestoreHalfDone
 from muniment.faces.cli.backup_pages import pick
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.notices import tell_of
 from muniment.faces.cli.restore_pages import (
     finish_applied,
     show_api,
@@ -348,8 +350,13 @@ def undo(call: Call, restore_id: str | None, list_all: bool) -> None:
 @argument("snapshot", about=_ID)
 def verify(call: Call, snapshot: str) -> None:
     """Read a whole snapshot back and compare every file with what was kept."""
-    reading = call.house.backups.reading(snapshot)
-    verified = reading.verify()
+    try:
+        reading = call.house.backups.reading(snapshot)
+        verified = reading.verify()
+    except NotVerified as error:
+        told = tell_of(call, error, event=Happened.DAMAGED, backup_id=printable(snapshot))
+        call.terminal.result({"backup_id": printable(snapshot), "notified": told})
+        raise
     call.terminal.result(
         {
             "backup_id": reading.snapshot.id,

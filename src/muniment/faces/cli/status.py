@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from muniment.clock import system_clock
 from muniment.desk.status import HANDOFFS, JOBS, LOOSE, SNAPSHOTS, Overview
+from muniment.errors import MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command
 from muniment.faces.i18n.present import age
@@ -14,6 +16,9 @@ from muniment.hosts.workspace import Found, Rule
 from muniment.message import Message, say, say_count
 from muniment.record.event import Draft
 from muniment.record.subject import Unfinished
+
+if TYPE_CHECKING:
+    from muniment.backup.schedule import Scheduled
 
 _RULES = {
     Rule.FLAG: say("named by --workspace"),
@@ -81,6 +86,7 @@ def _show(call: Call, seen: Overview) -> None:
                 (say("handoffs"), _listed(seen.of(HANDOFFS), _open)),
                 (say("jobs"), _listed(seen.of(JOBS), _open)),
                 (say("snapshot"), _snapshot(seen)),
+                *([(say("schedule"), _schedule(seen.schedule))] if seen.schedule is not None else []),
                 (say("next"), seen.next_step),
             ]
         )
@@ -127,6 +133,14 @@ def _open(one: Unfinished) -> Message:
 def _half_done(seen: Overview) -> Message:
     acts = [say("{act}", act=act) for act in seen.half_done]
     return say("{acts}", acts=(*acts, *(_open(one) for one in seen.of(SNAPSHOTS))))
+
+
+def _schedule(schedule: Scheduled | MunimentError) -> Message:
+    if isinstance(schedule, MunimentError):
+        return say("⚠ it can not be read: {finding}", finding=schedule.why or schedule.message)
+    from muniment.faces.cli.schedule_pages import schedule_line
+
+    return schedule_line(schedule)
 
 
 def _snapshot(seen: Overview) -> Message:

@@ -9,8 +9,10 @@ from muniment.clock import system_clock
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
+from muniment.faces.cli.notices import tell_of_damage
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
+from muniment.path import printable
 from muniment.vault.collect import collect
 from muniment.vault.examine import Examined, Part, examine
 from muniment.vault.mark import Check, note_check
@@ -114,9 +116,14 @@ def fsck(call: Call, repair: bool) -> ExitCode | None:
     findings: list[Json] = [
         {"part": one.part.value, "name": one.name, "why": str(one.why)} for one in found.findings
     ]
+    told: Json = None
+    if not found.sound and not call.options.dry_run:
+        first = found.findings[0]
+        told = tell_of_damage(call, printable(first.name), first.why)
     terminal.result(
         {
             "sound": found.sound,
+            "notified": told,
             "repaired": repair,
             "packs": found.packs,
             "extents": found.extents,

@@ -15,6 +15,7 @@ _SNAPSHOT = {
     "root": text(),
     "sha256": maybe(text()),
     "soundness": text(),
+    "scheduled": FLAG,
 }
 
 PLAN = Shape(

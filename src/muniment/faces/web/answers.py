@@ -115,6 +115,7 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
         "sha256": None if snapshot.sha256 is None else snapshot.sha256.hex,
         "soundness": snapshot.soundness.value,
         "whole": snapshot.whole,
+        "scheduled": snapshot.scheduled,
     }
 
 

@@ -46,6 +46,7 @@ _SNAPSHOT = {
     "sha256": {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"},
     "soundness": {"enum": ["sound", "damaged"]},
     "whole": {"type": "boolean"},
+    "scheduled": {"type": "boolean"},
 }
 _SCHEMAS: dict[str, Schema] = {
     "Snapshot": _object(_SNAPSHOT),
