@@ -24,6 +24,9 @@ from muniment.disk import platform
 AHEAD = 4
 """Results that may wait for the one before them, for each helper."""
 
+PIPE = 1 << 20
+"""Bytes that a pipe holds: a helper shall not wait with its result for whoever is busy otherwise."""
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -82,6 +85,8 @@ class Crew(Generic[Job, Result]):
     def _begin(self) -> None:
         theirs, ours = Pipe(duplex=False)
         back, forth = Pipe(duplex=False)
+        for end in (theirs, back):
+            platform.widen_pipe(end.fileno(), PIPE)
         self._to.append(ours)
         self._from.append(back)
         try:
