@@ -7,6 +7,7 @@
 #   make bench    measurements, and docs/performance.md from them (never asserted)
 #   make docs     the documentation, into site/
 #   make long     the sweeps that are too long for every day
+#   make container   the image of the Containerfile, built with podman and used (some minutes)
 #   make newcomer the README and the tutorial, word by word, in a bare Debian (root, debootstrap)
 #   make envs     servers of others, for the tests that speak with them
 #   make clean    all of the above away again
@@ -28,7 +29,7 @@ CATALOGUES := $(wildcard $(LOCALE)/*/*.po)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench docs long newcomer envs clean
+.PHONY: help demo test check bench docs long container newcomer envs clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -41,6 +42,9 @@ test: $(VENV)/.dev $(VENV)/.package
 
 long: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/python -m pytest -n $(PROCESSES) -m long $(PYTEST_ARGS)
+
+container: $(VENV)/.dev $(VENV)/.package
+	@$(BIN)/python -m pytest -n 0 -m long tests/docs/test_examples.py -k container $(PYTEST_ARGS)
 
 newcomer:
 	@for suite in bookworm trixie; do $(PYTHON) tests/newcomer/walk.py $$suite || exit 1; done

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from muniment.hosts.openclaw.layout import Hosted
     from muniment.hosts.places import Places
     from muniment.hosts.session import Session
+    from muniment.hosts.setup import Outcome, Setup
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
     from muniment.path import RelPath
@@ -52,6 +53,15 @@ SESSION_VARIABLE = "MUNIMENT_SESSION_KEY"
 
 SESSION_ID_VARIABLE = "MUNIMENT_SESSION_ID"
 """In which it hands on the session's id, which names the run of a scheduled job."""
+
+
+def _own_program() -> tuple[str, ...]:
+    """How another process calls this very program: by its own path, since hosts have other search paths."""
+    own = os.path.abspath(sys.argv[0])
+    if os.path.basename(own) == "muniment" and os.access(own, os.X_OK):
+        return (own,)
+    # Not from the folder that a host happens to work in, where anybody may have put a module.
+    return (sys.executable, "-P", "-m", "muniment")
 
 
 def declared() -> tuple[Setting[Any], ...]:
@@ -170,22 +180,19 @@ class House:
 
     @cached_property
     def _settings(self) -> Settings:
-        from platformdirs import user_config_dir
-
-        from muniment.disk.root import Root
-        from muniment.path import RelPath
-        from muniment.record.config import read_layer
+        from muniment.record.config import own_layers, read_layer
         from muniment.record.state import FOLDER
 
         known = declared()
-        layers = [environment_layer(known, self._environment)]
-        layers.append(read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True))
-        # People keep this file elsewhere and link to it; what they link to is what they mean.
-        user = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
-        if user.parent.is_dir():
-            with Root.open(user.parent) as own:
-                layers.append(read_layer(own, RelPath((user.name,)), known))
-        return Settings(known, layers)
+        workspace = read_layer(self.root, FOLDER / "config.toml", known, of_workspace=True)
+        return Settings(known, [environment_layer(known, self._environment), workspace, *own_layers(known)])
+
+    def own_settings(self) -> Settings:
+        """The settings of whoever calls, where no workspace has a say; see `faces.house`."""
+        from muniment.record.config import own_layers
+
+        known = declared()
+        return Settings(known, [environment_layer(known, self._environment), *own_layers(known)])
 
     @cached_property
     def working_session(self) -> WorkingSession:
@@ -369,7 +376,7 @@ class House:
         from muniment.vault.served import open_served
 
         require_supported()
-        return open_served(self.settings(), loopback=loopback, clock=system_clock)
+        return open_served(self.own_settings(), loopback=loopback, clock=system_clock)
 
     def loose(self) -> list[RelPath]:
         """What was made in the workspace and is not archived."""
@@ -620,6 +627,45 @@ class House:
         from muniment.hosts.starchild.scripts import files
 
         return Installation(self.root, host, files(sys.executable), lambda: self.workspace)
+
+    def host_setup(self, host: str) -> Setup:
+        """What a host is given in the user's own folders."""
+        from muniment.hosts.claude.setup import setup as claude
+        from muniment.hosts.codex.setup import setup as codex
+        from muniment.hosts.cursor.setup import setup as cursor
+
+        known = {"claude": claude, "codex": codex, "cursor": cursor}
+        return known[host](self._home, self._environment, _own_program(), self._host_receipts)
+
+    def host_removal(self, host: str, *, act: bool) -> list[Outcome]:
+        """Take it away again; without `act` only say what would be done."""
+        from muniment.hosts.setup import removal, uninstall
+
+        return (uninstall if act else removal)(self._host_receipts, host)
+
+    def installed_hosts(self) -> tuple[str, ...]:
+        """The hosts for which something was installed: for this user, or in this workspace."""
+        from muniment.disk.root import Root
+        from muniment.hosts.installation import PLACE
+        from muniment.hosts.setup import installed
+        from muniment.hosts.workspace import find_workspace
+
+        found = installed(self._host_receipts)
+        here = find_workspace(self._flag, self._environment, Path.cwd(), self._client_root)
+        with Root.open(here.path) as root:
+            found += ["starchild"] if root.exists(PLACE / "starchild.json") else []
+        return tuple(found)
+
+    @property
+    def _home(self) -> Path:
+        return Path(self._environment.get("HOME") or os.path.expanduser("~"))
+
+    @property
+    def _host_receipts(self) -> Path:
+        """Where it is written down what was installed for this user."""
+        from platformdirs import user_data_dir
+
+        return Path(user_data_dir("muniment"), "hosts")
 
     @cached_property
     def jobs(self) -> JobService:

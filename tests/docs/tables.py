@@ -19,6 +19,7 @@ from muniment.settings import Setting
 
 PROJECT = Path(__file__).resolve().parents[2]
 REFERENCE = PROJECT / "docs" / "reference"
+sys.path.insert(0, str(PROJECT))
 
 
 def modules() -> Iterator[ModuleType]:
@@ -172,10 +173,30 @@ def tool_table() -> str:
     return table(("tool", "what it does", "arguments", "hints"), rows)
 
 
+def room_tables() -> str:
+    """One table a room: each of its files, and what its first line says."""
+    from tests.docs.sources import first_sentence, trees
+
+    rooms: dict[str, list[tuple[str, ...]]] = {}
+    for path, tree in trees():
+        parts = path.split("/")
+        name = "/".join(parts[: min(len(parts) - 1, 2)])
+        said = first_sentence(tree)
+        if parts[-1] != "__init__.py" or len(tree.body) > 1:
+            rooms.setdefault(name, []).append(
+                (f"`{'/'.join(parts[len(name.split('/')) if name else 0 :])}`", said)
+            )
+    return "\n".join(
+        f"## {f'`{name}`' if name else 'Floor 0, and the two ends'}\n\n" + table(("file", "holds"), rows)
+        for name, rows in sorted(rooms.items())
+    )
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "exit-codes": ("exit-codes.md", exit_code_table),
     "error-codes": ("error-codes.md", error_code_table),
     "settings": ("settings.md", setting_table),
+    "rooms": ("rooms.md", room_tables),
     "tools": ("../how-to/mcp.md", tool_table),
 }
 """Name of the marker, page, and what makes the table."""

@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from tests.faults import perform
-from tests.faults.stage import make_room, refuse_or_skip, staged
+from tests.faults.stage import make_room, refuse_or_skip, staged, stand_apart
 
 FAULTS: dict[str, str] = {
     "kill": "signal=KILL:when={n}",
@@ -266,6 +266,7 @@ class Harness:
         return self._each([(None, None)])
 
     def _each(self, tries: Sequence[tuple[Point | None, int | None]]) -> Tally:
+        stand_apart(self.stage)
         tally = Tally(self.title, self.stage)
         queue = list(reversed(tries))
         guard = threading.Lock()

@@ -132,6 +132,12 @@ def _narrow(to: Path, number: int, unit: str) -> None:
     mount("tmpfs", to, options, flags=MS_REMOUNT)
 
 
+def stand_apart(kind: str) -> None:
+    """Leave the mounts of others before any process is started that has to see those of a stage."""
+    if kind != "one file system":
+        _mounts_of_our_own()
+
+
 def make_room(place: Path) -> None:
     """A full tmpfs is full no more, so that what was begun can be ended."""
     mount("tmpfs", place / "to", "size=16m,nr_inodes=10000", flags=MS_REMOUNT)

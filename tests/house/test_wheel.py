@@ -14,6 +14,7 @@ import pytest
 from tests.house.tree import PROJECT, committed
 
 import muniment
+from muniment.faces.cli.root import ROOT
 
 LOCALE = "muniment/faces/i18n/locale"
 
@@ -117,3 +118,110 @@ def test_the_installed_program_gives_a_host_its_skill(installed: Path, tmp_path:
     script = tmp_path / "workspace" / "skills" / "backup" / "scripts" / "ensure_rules.py"
     done = run([sys.executable, "-I", "-S", script], tmp_path, DATA_DIR=str(tmp_path), HOME=str(tmp_path))
     assert (done.returncode, done.stdout[:8]) == (0, "CREATED "), done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_the_wheel_runs_as_uvx_runs_it(wheel: Path, tmp_path: Path) -> None:
+    """`uvx --from WHEEL muniment demo`: an environment that is made for one call, away from the tree."""
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not installed here; the tests around this one do the same with venv and pip")
+    call = [uv, "tool", "run", "--python", sys.executable, "--from", wheel, "muniment", "demo"]
+    done = run(call, tmp_path, HOME=str(tmp_path), UV_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ARCHIVE_STATUS: OK | ARCHIVE_ROOT: archives/" in done.stdout + done.stderr
+    assert not (tmp_path / ".muniment").exists()
+
+
+def test_every_command_of_the_installed_program_has_its_help(installed: Path, tmp_path: Path) -> None:
+    done = run([installed / "muniment", "--help"], tmp_path, HOME=str(tmp_path))
+    assert done.returncode == 0 and done.stderr == ""
+    names = [name for name in ROOT.table if ROOT.table[name].extra is None]
+    assert [name for name in ROOT.table if f" {name} " not in done.stdout] == []
+    for name in names:
+        done = run([installed / "muniment", name, "--help"], tmp_path, HOME=str(tmp_path))
+        assert (done.returncode, done.stderr) == (0, ""), name
+        assert f"muniment {name}" in done.stdout
+
+
+def test_a_command_whose_extra_is_missing_prints_the_line_that_installs_it(
+    installed: Path, tmp_path: Path
+) -> None:
+    for name, entry in ROOT.table.items():
+        if entry.extra is not None:
+            done = run([installed / "muniment", name], tmp_path, HOME=str(tmp_path))
+            assert done.returncode != 0
+            assert f"'muniment[{entry.extra}]'" in done.stderr and "EXTRA_MISSING" in done.stderr
+
+
+# Completion: each shell loads its script and is asked as a person with the tab key asks it.
+
+BASH = """
+eval "$(muniment completion bash)"
+complete -p muniment >/dev/null || exit 9
+while IFS= read -r line; do
+  eval "COMP_WORDS=($line)"; [[ $line == *' ' ]] && COMP_WORDS+=("")
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+  _muniment_completion muniment 2>/dev/null
+  echo "${COMPREPLY[*]}"
+done
+"""
+FISH = """
+muniment completion fish | source
+while read --line line
+    echo (complete --do-complete "$line" | string split --fields 1 \\t)
+end
+"""
+ZSH = """
+autoload -U compinit; compinit -u -D
+eval "$(muniment completion zsh)"
+[[ ${_comps[muniment]} == _muniment_completion ]] || exit 9
+# outside of the line editor nothing can be offered: what would be is printed instead
+_describe() { local one; for one in "${(P@)3}"; do print -rn -- "${one%%:*} "; done }
+_path_files() { print -n "a path " }
+compadd() { print -rn -- "${completions[*]} " }
+while IFS= read -r line; do
+  words=(${(z)line}); [[ $line == *' ' ]] && words+=("")
+  CURRENT=$#words
+  _muniment_completion
+  echo
+done
+"""
+
+ASKED = {
+    "muniment arch": {"archive"},
+    "muniment backup re": {"restore"},
+    "muniment archive --requ": {"--require"},
+    "muniment ledger verify --wit": {"--witness"},
+    "muniment archive report.md --kind ": {"plan", "file"},
+    "muniment backup plan --mode f": {"full"},
+    "muniment completion ": {"bash", "zsh", "fish"},
+    "muniment ledger nothing": set(),
+}
+"""What is typed before the tab key, and what has to be offered: a command, an option, a value."""
+
+
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [(["bash", "--norc"], BASH), (["fish", "--no-config"], FISH), (["zsh", "-f"], ZSH)],
+    ids=["bash", "fish", "zsh"],
+)
+def test_a_shell_completes(shell: list[str], script: str, installed: Path, tmp_path: Path) -> None:
+    if shutil.which(shell[0]) is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"{shell[0]} is missing; .ci/run installs it")
+        pytest.skip(f"{shell[0]} is not installed here")
+    (tmp_path / "script").write_text(script, "utf-8")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MUNIMENT"))}
+    done = subprocess.run(
+        [*shell, tmp_path / "script"],
+        input="".join(f"{line}\n" for line in ASKED),
+        cwd=tmp_path,
+        env=kept | {"PATH": f"{installed}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    offered = [set(line.split()) for line in done.stdout.splitlines()]
+    assert dict(zip(ASKED, offered, strict=True)) == ASKED

@@ -52,4 +52,11 @@ REQUIRE: Setting[Mapping[str, tuple[str, ...]]] = Setting(
     "What files must hold before they are archived: headings or JSON pointers, by name pattern.",
 )
 
-SETTINGS = (NAMES, FORMAT, CARD_PREFIX, MUTABLE, REQUIRE)
+ON_STOP: Setting[str] = Setting(
+    "archive.on_stop",
+    "remind",
+    choice("off", "remind", "sweep"),
+    "What an installed hook does when an agent ends with files that are not archived.",
+)
+
+SETTINGS = (NAMES, FORMAT, CARD_PREFIX, MUTABLE, REQUIRE, ON_STOP)

@@ -68,14 +68,17 @@ def write_verified(
     content: bytes | Iterable[bytes],
     *,
     replace: bool = False,
+    over: Digest | None = None,
     mode: int = 0o644,
 ) -> Written:
     """Write a file beside its place, make it durable, rename it there, and read it back.
 
     At every instant the name holds the whole old content, the whole new one, or (when it was
-    new) nothing.  Raises `AlreadyThere` when it is taken and `replace` is not set, `NoSpace`,
-    `ReadbackFailed` and the other errors of `disk`; then things are as they were before, save on
-    a file system that can not exchange names, where what was replaced is gone with the rename.
+    new) nothing.  With `over` only content of that digest is replaced; anything else that stands
+    there, be it put there at the last moment, is `Overtaken` and stays.  Raises `AlreadyThere`
+    when it is taken and `replace` is not set, `NoSpace`, `ReadbackFailed` and the other errors of
+    `disk`; then things are as they were before, save on a file system that can not exchange
+    names, where what was replaced is gone with the rename.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place, Root.open(place) as root:
@@ -89,9 +92,13 @@ def write_verified(
         try:
             with named(rel):
                 written, inode = _write_new(fd, scratch, chunks, mode)
+                if over is not None:
+                    _require(fd, name, over, rel)
                 placed = _place(fd, scratch, name, replace=replace)
                 if placed is _Placed.SWAPPED and _is_folder(fd, scratch):
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+                if over is not None and placed is _Placed.SWAPPED:
+                    _require(fd, scratch, over, rel)
                 platform.sync_folder(fd)
             found = read_back(root, rel, written, inode)
         except BaseException:
@@ -104,6 +111,17 @@ def write_verified(
             with contextlib.suppress(OSError):
                 os.unlink(scratch, dir_fd=fd)
     return found
+
+
+def _require(fd: int, name: str, over: Digest, rel: RelPath) -> None:
+    """`Overtaken` unless a file holds what is to be replaced."""
+    opened = open_regular(fd, name, name)
+    try:
+        digest, _ = sha256_stream(chunks_of(opened))
+    finally:
+        platform.close(opened)
+    if digest != over:
+        raise Overtaken(where=printable(rel.posix))
 
 
 class _Placed(Enum):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.hosts.generic.session import WorkingSession
     from muniment.hosts.installation import Installation
     from muniment.hosts.session import Session
+    from muniment.hosts.setup import Outcome, Setup
     from muniment.hosts.workspace import Found
     from muniment.job.service import JobService
     from muniment.path import RelPath
@@ -68,6 +69,9 @@ class House(Protocol):
 
     def settings(self) -> Settings:
         """All declared settings over the layers in force; a bad file is a `BadSetting`."""
+
+    def own_settings(self) -> Settings:
+        """The settings of the environment and the user's file alone: a server is of no workspace."""
 
     def use_session(
         self,
@@ -170,6 +174,15 @@ class House(Protocol):
 
     def installation(self, host: str) -> Installation:
         """What a host's agents are given, in the workspace."""
+
+    def host_setup(self, host: str) -> Setup:
+        """What a host is given in the user's own folders."""
+
+    def host_removal(self, host: str, *, act: bool) -> list[Outcome]:
+        """Take it away again; without `act` only say what would be done."""
+
+    def installed_hosts(self) -> tuple[str, ...]:
+        """The hosts for which something was installed: for this user, or in this workspace."""
 
     @property
     def jobs(self) -> JobService:

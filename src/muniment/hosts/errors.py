@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.errors import Blocked
+from muniment.errors import Blocked, Conflict
 
 
 class WorkspaceMissing(Blocked):
@@ -35,3 +35,39 @@ class InvalidSession(Blocked):
     code = "INVALID_SESSION"
     what = "invalid Session"
     guidance = "Ask the host for the session again and hand its answer on as it is; do not make one up."
+
+
+class ConfigurationBroken(Blocked):
+    """A host's configuration can not be read as what it has to be."""
+
+    code = "CONFIGURATION_BROKEN"
+    what = "A configuration file of the host can not be read."
+    guidance = "Nothing in it was touched. Mend the place named (line:column), then run it again."
+
+
+class ConfigurationShape(Blocked):
+    """A host's configuration can be read, but has something else where an entry belongs."""
+
+    code = "CONFIGURATION_SHAPE"
+    what = "A configuration file of the host has something else where the entry belongs."
+    guidance = (
+        "Nothing in it was touched. Look at the place named (line:column) and make it what the host expects."
+    )
+
+
+class ConfigurationChanging(Conflict):
+    """Somebody else keeps writing the file."""
+
+    code = "CONFIGURATION_CHANGING"
+    what = (
+        "A configuration file of the host was written by somebody else at the same moment, again and again."
+    )
+    guidance = "Nothing of theirs was lost. End the host's program, then run it again."
+
+
+class ConfigurationLink(Blocked):
+    """A configuration file is a link that leads nowhere, or to something that is no file."""
+
+    code = "CONFIGURATION_LINK"
+    what = "A configuration file of the host is a link that leads to no file."
+    guidance = "Mend or remove the link, then run it again."

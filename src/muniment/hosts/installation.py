@@ -41,6 +41,9 @@ class State(StrEnum):
     PUT_BACK = "put_back"
     KEPT = "kept"
     GONE = "gone"
+    MERGED = "merged"
+    TAKEN_OUT = "taken_out"
+    TAKEN = "taken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,48 @@ SHARED = "<!-- shared: language -->"
 """Where the parts begin that all skills end with."""
 
 
+def skills_folder() -> Path:
+    """Where the skills lie: beside the package in a wheel, at the top of a source tree."""
+    package = Path(muniment.__file__).parent
+    place = package / "skills"
+    return place if place.is_dir() else package.parents[1] / "skills"
+
+
 def skill_page(name: str) -> str:
-    """The page of a skill: beside the package in a wheel, at the top of a source tree.
+    """The page of a skill.
 
     >>> skill_page("backup").startswith("---")
     True
     """
-    package = Path(muniment.__file__).parent
-    place = package / "skills"
-    if not place.is_dir():
-        place = package.parents[1] / "skills"
-    with Root.open(place) as root:
-        return root.read(RelPath((name, "SKILL.md"))).decode("utf-8")
+    return _read(f"{name}/SKILL.md")
+
+
+def host_page(host: str, name: str) -> str:
+    """The page of a skill as the agents of a host read it: one source, a section of the host's own, and
+    a mark in its head by which an installed page is known.
+
+    >>> "installed: claude" in host_page("claude", "job")
+    True
+    """
+    section = _read(f"_hosts/{host}.md").rstrip() + "\n"
+    with Root.open(skills_folder()) as root:
+        if root.exists(RelPath(("_hosts", f"{host}-{name}.md"))):
+            section += "\n" + _read(f"_hosts/{host}-{name}.md")
+    return with_section(marked(skill_page(name), host), section)
+
+
+def marked(page: str, host: str) -> str:
+    """A page that says, in its head, that it was installed, so that it is not changed in place.
+
+    >>> marked("metadata:\\n  project: muniment\\n", "codex")
+    'metadata:\\n  project: muniment\\n  installed: codex\\n'
+    """
+    return page.replace("  project: muniment\n", f"  project: muniment\n  installed: {host}\n", 1)
+
+
+def _read(path: str) -> str:
+    with Root.open(skills_folder()) as root:
+        return root.read(RelPath.parse(path)).decode("utf-8")
 
 
 def with_section(page: str, section: str) -> str:

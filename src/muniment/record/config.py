@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from muniment.disk.errors import NotThere
@@ -32,3 +34,15 @@ def read_layer(
         why = say("{finding}", finding=printable(str(error)))
         raise BadSetting(name=printable(rel.name), where=printable(origin), why=why) from error
     return Layer(origin, flatten(table, declared), of_workspace)
+
+
+def own_layers(declared: Sequence[Setting[Any]]) -> list[Layer]:
+    """The layer of the user's own file; none where there is no folder for it."""
+    from platformdirs import user_config_dir
+
+    # People keep this file elsewhere and link to it; what they link to is what they mean.
+    path = Path(os.path.realpath(Path(user_config_dir("muniment"), "config.toml")))
+    if not path.parent.is_dir():
+        return []
+    with Root.open(path.parent) as own:
+        return [read_layer(own, RelPath((path.name,)), declared)]

@@ -26,7 +26,7 @@ class QuotaExceeded(Conflict):
 
     code = "QUOTA_EXCEEDED"
     retryable = False
-    what = "All {limit} snapshots that may be kept are taken."
+    what = "No place is left; {limit} is the most that may be kept."
     guidance = "Delete one, or name the one that the new snapshot shall replace."
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from muniment.archive.accept import source_errors
 from muniment.archive.card import blocked_card, blocked_line, card_text, status_text
@@ -42,9 +43,21 @@ class ArchiveGroup(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the verb `keep` before arguments that begin with a path (called by click)."""
-        if self._first_word(ctx, args) not in self.table and not {"--help", "-h"}.intersection(args):
+        bare = ctx.resilient_parsing and not args  # a shell asks what may stand first
+        if (
+            not bare
+            and self._first_word(ctx, args) not in self.table
+            and not {"--help", "-h"}.intersection(args)
+        ):
             args = ["keep", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs that fit; when none does, paths to keep, and the options of that (called by click)."""
+        keep = self.get_command(ctx, "keep")
+        if incomplete[:1] == "-" and keep is not None:
+            return keep.shell_complete(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
     def _first_word(self, ctx: click.Context, args: Sequence[str]) -> str | None:
         keep = self.get_command(ctx, "keep")

@@ -24,6 +24,8 @@ def completion(call: Call, shell: str) -> None:
     # the template itself: `source()` would first start a bash to look at its version
     asked = _complete(shell, call)
     script = asked.source_template % asked.source_vars()
+    # fish's template cuts the sentence beside a completion at its first comma
+    script = script.replace('string split ","', 'string split --max 1 ","')
     call.terminal.result({"shell": shell, "script": script}, lambda: call.terminal.print(script))
 
 

@@ -44,6 +44,10 @@ class Option(click.Option):
         if takes_value and self.metavar is None and not isinstance(self.type, Word):
             raise TypeError(f"{names}: an option with a value needs a metavar")
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Values that fit; where a path is taken, the shell is told to look itself."""
+        return super().shell_complete(ctx, incomplete) or _paths(self.metavar, incomplete)
+
 
 class Argument(click.Argument):
     """An argument with its sentence."""
@@ -51,6 +55,19 @@ class Argument(click.Argument):
     def __init__(self, names: Sequence[str], *, about: Message, **attributes: Any) -> None:
         super().__init__(names, **attributes)
         self.about = about
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Values that fit; where a path is taken, the shell is told to look itself."""
+        return super().shell_complete(ctx, incomplete) or _paths(self.name, incomplete)
+
+
+_FILES = {"PATH", "FILE", "path", "paths", "file", "target", "reference", "references"}
+_FOLDERS = {"FOLDER", "folder"}
+
+
+def _paths(taken: str | None, incomplete: str) -> list[CompletionItem]:
+    kind = "file" if taken in _FILES else "dir" if taken in _FOLDERS else None
+    return [CompletionItem(incomplete, type=kind)] if kind else []
 
 
 def option(*names: str, about: Message, **attributes: Any) -> Callable[[F], F]:

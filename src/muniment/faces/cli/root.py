@@ -49,6 +49,10 @@ ROOT = Group(
             "muniment.faces.cli.install:install",
             say("Give a host's agents what they need of Muniment, or take it away."),
         ),
+        "uninstall": Entry(
+            "muniment.faces.cli.install:uninstall",
+            say("Take away what was installed for hosts; what was kept stays."),
+        ),
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),

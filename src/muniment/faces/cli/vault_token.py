@@ -33,7 +33,7 @@ def token(call: Call, user: str | None, days: str, new_key: bool, retire: str | 
     number = int(days) if days.isascii() and days.isdigit() else 0
     if not 1 <= number <= DAYS_MOST:
         raise wrong(say("--days: a whole number from 1 to {most} was expected", most=DAYS_MOST))
-    settings = call.house.settings()
+    settings = call.house.own_settings()
     path = keys_in(settings)
     kid = add_key(path, clock=system_clock, only_first=not new_key) if user or new_key else None
     if retire is not None:

@@ -9,13 +9,36 @@ import sys
 from collections.abc import Callable, Sequence
 
 
-def _subagent_stop(arguments: Sequence[str]) -> int:
+def _session_start() -> int:
+    from muniment.faces.hooks.session_start import run
+
+    return run()
+
+
+def _pre_tool_use() -> int:
+    from muniment.faces.hooks.pre_tool_use import run
+
+    return run()
+
+
+def _stop() -> int:
+    from muniment.faces.hooks.stop import run
+
+    return run()
+
+
+def _subagent_stop() -> int:
     from muniment.faces.hooks.subagent_stop import answer
 
     return answer()
 
 
-EVENTS: dict[str, Callable[[Sequence[str]], int]] = {"subagent-stop": _subagent_stop}
+EVENTS: dict[str, Callable[[], int]] = {
+    "session-start": _session_start,
+    "pre-tool-use": _pre_tool_use,
+    "stop": _stop,
+    "subagent-stop": _subagent_stop,
+}
 """What answers each event, by the name that stands after `muniment hook`."""
 
 
@@ -29,4 +52,4 @@ def main(arguments: Sequence[str]) -> int:
     if answer is None:
         sys.stderr.write(f"muniment: there is no hook named {name!a} (NO_SUCH_HOOK)\n")
         return 1
-    return answer(arguments[1:])
+    return answer()

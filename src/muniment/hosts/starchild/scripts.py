@@ -6,7 +6,7 @@ which it was installed.
 
 from __future__ import annotations
 
-from muniment.hosts.skills import skill_page, with_section
+from muniment.hosts.skills import marked, skill_page, with_section
 from muniment.path import RelPath
 
 NAMES = ("pack", "upload", "list", "download", "propose_rules", "ensure_rules", "restore", "delete")
@@ -62,7 +62,7 @@ lines of its standard error, say that you stopped, and wait.
 
 def files(python: str) -> dict[RelPath, bytes]:
     """Every file with its place in the workspace; `python` is the interpreter that has the program."""
-    page = with_section(skill_page("backup"), _SECTION)
+    page = with_section(marked(skill_page("backup"), "starchild"), _SECTION)
     made = {FOLDER / "SKILL.md": page.encode("utf-8")}
     for name in NAMES:
         made[FOLDER / "scripts" / f"{name}.py"] = _SCRIPT.format(name=name, python=python).encode("utf-8")

@@ -1,0 +1,89 @@
+"""Faces, hooks: the event that a host hands over, and the answers that each host understands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+EVENT_MAX = 32 << 20
+"""Bytes of an event; a file that is written whole stands in it."""
+
+CLAUDE, CURSOR = "claude", "cursor"
+
+
+class BadEvent(ValueError):
+    """What came is no event."""
+
+
+def read_event() -> dict[str, Any]:
+    """The event on standard input; names in it that are not UTF-8 stand as surrogates."""
+    data = sys.stdin.buffer.read(EVENT_MAX + 1)
+    if len(data) > EVENT_MAX:
+        raise BadEvent(f"it has more than {EVENT_MAX} bytes")
+    try:
+        event = json.loads(data.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError) as error:
+        raise BadEvent(f"it is no JSON: {error}") from error
+    if not isinstance(event, dict):
+        raise BadEvent("it is no object")
+    return event
+
+
+def host_of(event: Mapping[str, Any]) -> str:
+    """Whose form the answer takes; Codex takes that of Claude Code.
+
+    >>> host_of({"hook_event_name": "preToolUse"}), host_of({"hook_event_name": "PreToolUse"})
+    ('cursor', 'claude')
+    """
+    name = event.get("hook_event_name")
+    return CURSOR if (isinstance(name, str) and name[:1].islower()) or "cursor_version" in event else CLAUDE
+
+
+def is_event(event: Mapping[str, Any], name: str) -> bool:
+    """Whether it is the event of a name, however the host spells it; one without a name is."""
+    found = event.get("hook_event_name", name)
+    return isinstance(found, str) and found.replace("_", "").lower() == name.lower()
+
+
+def folder_of(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """Where the agent works; empty when nobody says."""
+    roots = event.get("workspace_roots")
+    spoken = [event.get("cwd"), *(roots if isinstance(roots, list) else ())]
+    spoken += [environment.get(name) for name in ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "PWD")]
+    for place in spoken:
+        if isinstance(place, str) and os.path.isabs(place) and "\0" not in place:
+            return place
+    return ""
+
+
+def workspaces(event: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[str]:
+    """The folders that have a record: named ones, then those above where the agent works."""
+    found = [environment.get("MUNIMENT_WORKSPACE"), environment.get("CLAUDE_PROJECT_DIR")]
+    place = folder_of(event, environment)
+    while place:
+        found.append(place)
+        above = os.path.dirname(place)
+        place = above if above != place else ""
+    seen: set[str] = set()
+    for each in found:
+        if each and "\0" not in each and each not in seen:
+            seen.add(each)
+            if os.path.isdir(os.path.join(each, ".muniment")):
+                yield each
+
+
+def answer(value: Mapping[str, Any]) -> None:
+    """Hand an answer to the host."""
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def blind(error: BaseException, code: str) -> int:
+    """Say on standard error that nothing could be found out; hosts let that pass."""
+    sys.stderr.write(f"muniment: {type(error).__name__}: {ascii(str(error))[1:-1][:500]} ({code})\n")
+    return 1
