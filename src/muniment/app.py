@@ -269,7 +269,7 @@ class House:
     @cached_property
     def _openclaw(self) -> bool:
         """Whether the workspace is OpenClaw's, so that a host's session is owed."""
-        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.openclaw.folders import state_folder
         from muniment.hosts.openclaw.layout import is_openclaw
 
         return is_openclaw(self.found.path, self.hosted, self._environment, state_folder(self._environment))
@@ -605,7 +605,7 @@ class House:
         from muniment.hosts.claude import places as claude
         from muniment.hosts.generic import places as generic
         from muniment.hosts.openclaw import places as openclaw
-        from muniment.hosts.openclaw.cron import state_folder
+        from muniment.hosts.openclaw.folders import state_folder
         from muniment.hosts.starchild import places as starchild
 
         workspace = Path(self.root.path)
@@ -633,8 +633,9 @@ class House:
         from muniment.hosts.claude.setup import setup as claude
         from muniment.hosts.codex.setup import setup as codex
         from muniment.hosts.cursor.setup import setup as cursor
+        from muniment.hosts.openclaw.setup import setup as openclaw
 
-        known = {"claude": claude, "codex": codex, "cursor": cursor}
+        known = {"claude": claude, "codex": codex, "cursor": cursor, "openclaw": openclaw}
         return known[host](self._home, self._environment, _own_program(), self._host_receipts)
 
     def host_removal(self, host: str, *, act: bool) -> list[Outcome]:

@@ -120,6 +120,19 @@ def test_the_installed_program_gives_a_host_its_skill(installed: Path, tmp_path:
     assert (done.returncode, done.stdout[:8]) == (0, "CREATED "), done.stdout + done.stderr
 
 
+def test_the_installed_program_gives_openclaw_its_plugin(installed: Path, tmp_path: Path) -> None:
+    """The plugin and the skills come out of the wheel, and the entry names the program where it lies."""
+    done = run([installed / "muniment", "install", "openclaw"], tmp_path, HOME=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    state = tmp_path / ".openclaw"
+    assert f'"{installed / "muniment"}"' in (state / "openclaw.json").read_text()
+    given = {
+        path.relative_to(state / "muniment-plugin").as_posix()
+        for path in (state / "muniment-plugin").rglob("*")
+    }
+    assert {"index.ts", "openclaw.plugin.json", "package.json", "skills/archive/SKILL.md"} <= given
+
+
 @pytest.mark.long
 def test_the_wheel_runs_as_uvx_runs_it(wheel: Path, tmp_path: Path) -> None:
     """`uvx --from WHEEL muniment demo`: an environment that is made for one call, away from the tree."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from muniment.hosts.errors import InvalidSession
-from muniment.hosts.openclaw.cron import mirror_id, state_folder
+from muniment.hosts.openclaw.cron import mirror_id
+from muniment.hosts.openclaw.folders import state_folder
 from muniment.hosts.openclaw.session import CronKey
 
 KEY = CronKey("main", "job-1", "r-7")

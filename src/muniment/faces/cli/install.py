@@ -17,7 +17,7 @@ from muniment.hosts.setup import Outcome
 from muniment.message import Message, say
 from muniment.path import printable
 
-HOSTS = ("claude", "codex", "cursor", "starchild")
+HOSTS = ("claude", "codex", "cursor", "openclaw", "starchild")
 
 _STATES = {
     State.NEW: say("new"),
@@ -39,6 +39,11 @@ _STATES = {
             "claude, codex, cursor: the server of the tools, the hooks, the four skills and the slash words, "
             "in the host's own folders of your home. Entries are put into its configuration files, a copy of "
             "each stands beside, and everything else in them stays byte for byte."
+        ),
+        say(
+            "openclaw: its plugin, with the tool `archive` and the four skills, in a folder beside "
+            "openclaw.json, and the entries there that load it; OPENCLAW_STATE_DIR and OPENCLAW_CONFIG_PATH "
+            "count."
         ),
         say(
             "starchild: the backup skill and the eight original scripts, read-only, in skills/backup of its "
@@ -172,6 +177,9 @@ _ADVICE: dict[str, Message] = {
     "claude": say("Start Claude Code anew; `/hooks` and `/mcp` show what it took up."),
     "codex": say("Start Codex anew and look at the hooks with `/hooks`: it runs none before you trust them."),
     "cursor": say("Start Cursor anew; its settings show the server, the hooks and the skills."),
+    "openclaw": say(
+        "A running gateway takes it up by itself; `openclaw plugins inspect muniment --runtime` shows it."
+    ),
 }
 
 
@@ -179,7 +187,7 @@ def _advise(call: Call, host: str) -> None:
     if host not in _ADVICE or call.options.dry_run:
         return
     call.terminal.note(_ADVICE[host])
-    if find_spec("mcp") is None:
+    if host != "openclaw" and find_spec("mcp") is None:
         call.terminal.note(
             say("The tools need one more part: `pip install 'muniment[mcp]'`. Hooks and skills work without.")
         )

@@ -65,6 +65,9 @@ ROOT = Group(
         "mcp": Entry(
             "muniment.faces.cli.mcp:mcp", say("Serve the rooms as tools to an agent, over MCP."), extra="mcp"
         ),
+        "tool": Entry(
+            "muniment.faces.cli.tool:tool", say("Answer one call of a tool, as a host's plugin makes it.")
+        ),
         "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
         "settings": Entry(
             "muniment.faces.cli.settings:settings",

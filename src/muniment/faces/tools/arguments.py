@@ -12,6 +12,7 @@ from muniment.archive.accept import source_errors
 from muniment.archive.errors import InvalidInput, InvalidSource
 from muniment.canonical import NotJson, canonical
 from muniment.disk.root import Root
+from muniment.errors import MunimentError
 from muniment.faces.errors import InvalidArgument
 from muniment.faces.tools.shape import Shape
 from muniment.handoff.shapes import DOCUMENT_MAX
@@ -54,8 +55,13 @@ def read_arguments(shape: Shape, arguments: Mapping[str, object]) -> dict[str, A
                 raise _Misfit(name, say("{tool} needs this argument", tool=shape.name))
         return {name: _value(name, value, known[name]) for name, value in arguments.items()}
     except _Misfit as misfit:
-        refusal = InvalidInput if shape.room == "archive" else InvalidArgument
-        raise refusal(where=misfit.where, why=misfit.why) from misfit
+        raise unfit(shape, misfit.why, misfit.where) from misfit
+
+
+def unfit(shape: Shape, why: Message, where: str = "") -> MunimentError:
+    """What says that a call does not fit its tool: the archive has a code of its own for it."""
+    refusal = InvalidInput if shape.room == "archive" else InvalidArgument
+    return refusal(where=where, why=why)
 
 
 def _value(where: str, value: object, schema: Mapping[str, Any]) -> object:

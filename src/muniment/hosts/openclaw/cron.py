@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from muniment.canonical import NotJson, read_json
 from muniment.hosts.errors import InvalidSession
+from muniment.hosts.openclaw.folders import state_folder
 from muniment.hosts.openclaw.session import CronKey, as_id, check_key
 from muniment.message import Message, say
 from muniment.path import printable
@@ -29,32 +30,6 @@ _WAIT_S = 5.0
 _STEPS = 10_000
 _STEP_ROUNDS = 10_000
 """Ten thousand rounds of ten thousand steps of SQLite's machine: no honest look-up needs as many."""
-
-
-def state_folder(environment: Mapping[str, str]) -> Path:
-    """OpenClaw's own folder, found as it finds it.
-
-    `OPENCLAW_STATE_DIR`; else `.openclaw` in the home, or `.clawdbot` where only that exists.  The
-    home is `OPENCLAW_HOME`, `HOME`, or the account's.
-    """
-    home = _home(environment)
-    override = environment.get("OPENCLAW_STATE_DIR", "").strip()
-    if override:
-        return _expanded(override, home)
-    present, former = home / ".openclaw", home / ".clawdbot"
-    return former if former.exists() and not present.exists() else present
-
-
-def _home(environment: Mapping[str, str]) -> Path:
-    account = environment.get("HOME", "").strip() or os.path.expanduser("~")
-    own = environment.get("OPENCLAW_HOME", "").strip()
-    return _expanded(own, Path(account)) if own else Path(os.path.abspath(account))
-
-
-def _expanded(text: str, home: Path) -> Path:
-    if text == "~" or text.startswith("~/"):
-        return Path(os.path.normpath(home / text[1:].lstrip("/")))
-    return Path(os.path.abspath(text))
 
 
 def mirror_id(key: CronKey, environment: Mapping[str, str]) -> str:
