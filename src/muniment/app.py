@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
+    from muniment.bundle.vault import Vault
+    from muniment.desk.desk import Desk
     from muniment.desk.status import Overview
+    from muniment.desk.vault import Whole
     from muniment.disk.root import Root
     from muniment.handoff.a2a import A2aDispatcher
     from muniment.handoff.dispatch import Dispatcher
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from muniment.hosts.session import Session
     from muniment.hosts.setup import Outcome, Setup
     from muniment.hosts.workspace import Found
+    from muniment.job.containers import Containers
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.event import Context
@@ -469,6 +473,7 @@ class House:
     def subjects(self) -> list[Subject]:
         """The rooms as the desk knows them, as far as there is anything of them: one that was never
         used is not even imported, and nothing is made."""
+        from muniment.archive.settings import MUTABLE
         from muniment.archive.subject import ArchiveSubject
         from muniment.backup.subject import BackupSubject
         from muniment.disk.root import Root
@@ -476,21 +481,47 @@ class House:
         from muniment.record.state import FOLDER, is_initialised
 
         begun = is_initialised(self.root)
-        ledger = self.workspace.ledger if begun else None
-        found: list[Subject] = [ArchiveSubject(self.loose, ledger), BackupSubject(self._places, ledger)]
-        if begun and self.root.exists(FOLDER / "handoff"):
+        workspace = self.workspace if begun else None
+        ledger = workspace.ledger if workspace else None
+        archive = ArchiveSubject(self.loose, workspace, lambda: self.settings().get(MUTABLE))
+        backup = BackupSubject(self._places, ledger, self.any_vault, lambda: self._whole.lost())
+        found: list[Subject] = [archive]
+        if workspace and (self.root.exists(FOLDER / "handoff") or workspace.ledger.subjects("ho_")):
             from muniment.handoff.subject import HandoffSubject
 
             found.append(HandoffSubject(self.handoffs()))
         place = self.settings().get(ROOT)
-        if ledger is not None and os.path.isdir(place) and (jobs := ledger.subjects("job:")):
+        if workspace is not None and (jobs := workspace.ledger.subjects("job:")):
             from muniment.job.store import JobStore
             from muniment.job.subject import JobSubject
 
-            workspace = self.workspace
-            store = JobStore(Root.open(place), clock=workspace.clock, entropy=workspace.entropy)
-            found.append(JobSubject(store, ledger, jobs))
-        return found
+            store = None
+            if os.path.isdir(place):
+                store = JobStore(Root.open(place), clock=workspace.clock, entropy=workspace.entropy)
+            found.append(JobSubject(store, workspace.ledger, jobs, lambda: self.jobs))
+        return [*found, backup]
+
+    @cached_property
+    def desk(self) -> Desk:
+        """The desk over all rooms; `NothingRecorded` while there is no record."""
+        from muniment.desk.desk import Desk
+        from muniment.desk.errors import NothingRecorded
+        from muniment.path import printable
+        from muniment.record.state import is_initialised
+
+        if not is_initialised(self.root):
+            raise NothingRecorded(where=printable(self.root.path))
+        return Desk(self.workspace, self.subjects(), self.any_vault, self._whole)
+
+    @cached_property
+    def _whole(self) -> Whole:
+        from muniment.desk.vault import Whole
+
+        return Whole(lambda: None if self.remote is not None else self.existing_vault)
+
+    def any_vault(self) -> Vault | None:
+        """The vault that is set, of this machine or a server's; none is made."""
+        return self.remote or self.existing_vault
 
     @cached_property
     def whereabouts(self) -> Whereabouts:
@@ -674,6 +705,13 @@ class House:
         from muniment.job.opening import open_jobs
 
         return open_jobs(self.workspace, self.settings(), actor=self._actor)
+
+    @property
+    def containers(self) -> Containers:
+        """What runs the tools of jobs, as it is set."""
+        from muniment.job.opening import containers_of
+
+        return containers_of(self.settings())
 
 
 def _local_time(moment: datetime) -> datetime:

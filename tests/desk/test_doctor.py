@@ -92,9 +92,9 @@ def test_a_file_system_that_other_machines_share_is_told(
 
 
 def test_findings_for_programs(scene: Scene, tmp_path: Path) -> None:
-    """The command line looks at the vault as well; here there is none."""
+    """The command line looks at the vault and at what runs containers as well."""
     vault = {"MUNIMENT_VAULT": (tmp_path / "vault").as_uri()}
     answer = muniment(scene.path, "doctor", "--json", environment=vault)
     told = answer.object["findings"]
-    assert {one["subject"] for one in told} == {*levels(scene), "vault"} and answer.code == 0
+    assert {one["subject"] for one in told} == {*levels(scene), "vault", "containers"} and answer.code == 0
     assert all(set(one) == {"subject", "level", "message"} for one in told)

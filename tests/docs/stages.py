@@ -182,6 +182,10 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "README.md": Stage(papers),
+    "docs/hosts/claude.md": Stage(),
+    "docs/hosts/codex.md": Stage(),
+    "docs/hosts/cursor.md": Stage(),
+    "docs/hosts/openclaw.md": Stage(),
     "docs/how-to/container.md": Stage(container, long=True, programs=("podman", "debootstrap", "curl")),
     "docs/how-to/fleet.md": Stage(
         fleet,
@@ -203,6 +207,11 @@ NOT_RUN: dict[str, str] = {
     "muniment backup create --scheduled": "goes on the consent of the block before it",
     "muniment backup schedule --daily 03:30 --keep-daily 7 --keep-weekly 4 --install": (
         "asks a person at a terminal and changes the machine's crontab; tests/backup has both to itself"
+    ),
+    "claude plugin validate muniment-plugin": "the host's own program, which needs an account elsewhere",
+    "apt-get install podman": "installs on the machine; `.ci/run` does, and tests/job uses it",
+    "muniment job finalize rna-7 --tool seqtk:1 --summary seqtk.json": (
+        "needs a finished job and a registry of images; tests/job and the demo run each of these commands"
     ),
     "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
     "cd requirements": "asks the package index for the newest versions",

@@ -23,7 +23,7 @@ from muniment.handoff.worker import Worker
 from muniment.path import RelPath
 from muniment.record.event import Context, Draft
 from muniment.record.ledger import Ledger
-from muniment.record.subject import Unfinished
+from muniment.record.subject import Sought, Standing, Unfinished
 from muniment.record.verify import verify
 
 
@@ -428,7 +428,7 @@ def test_the_desk_finds_and_shows(place: Place) -> None:
     handoffs = place.reopen()
     handoff = send(handoffs)
     subject = HandoffSubject(handoffs)
-    assert [each.handoff_id for each in subject.find("PARSER")] == [handoff]
+    assert [each.reference for each in subject.find(Sought("PARSER"))] == [handoff]
     step = f"muniment handoff show {handoff}"
     assert subject.unfinished() == [Unfinished(handoff, "dispatched", step)]
     folder = Path(handoffs.workspace.root.path) / ".muniment" / "handoff" / handoff
@@ -440,7 +440,11 @@ def test_the_desk_finds_and_shows(place: Place) -> None:
     newest = subject.newest()
     assert newest is not None and newest.reference == handoff
     work(handoffs, handoff)
-    assert subject.verify(handoff).complete
+    (verdict,) = subject.verify([handoff])
+    assert (verdict.reference, verdict.standing) == (handoff, Standing.GOOD)
+    (returned,) = subject.unfinished()  # to look keeps no verdict
+    assert returned.state == "returned"
+    assert handoffs.check(handoff).trace.complete
     assert subject.unfinished() == []
-    shown = json.dumps(subject.show(handoff))
+    shown = json.dumps(subject.show(handoff).value)
     assert "evidence_nonce" not in shown and "ev1-" not in shown

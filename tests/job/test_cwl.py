@@ -138,6 +138,7 @@ KILL_POINTS = ["before the order", "after the order", "after the launch"]
 CHILD = """
 import os, signal, sys
 from pathlib import Path
+from muniment.hosts.launch import launch_detached
 from muniment.job import cwl
 from tests.job.engines import RememberingCwl, cwl as engine, open_real
 place, point = Path(sys.argv[1]), sys.argv[2]
@@ -145,7 +146,7 @@ def die(*args, **how):
     os.kill(os.getpid(), signal.SIGKILL)
 def launch(argv, env):
     if point == "after the launch":
-        cwl.launch_detached(argv, env)
+        launch_detached(argv, env)
     die()
 if point == "before the order":
     cwl.CwlBackend._argv = die

@@ -278,6 +278,7 @@ class TestImport:
             "registry": True,
             "rules": True,
             "confirmation": True,
+            "tool": True,
             "files": False,
         }
 

@@ -40,7 +40,8 @@ BACKUP_TOOLS = {
     "backup_restore",
     "backup_delete",
 }
-"""Specs 1, 3, 2 and 4, surface: the acts of each room."""
+DESK_TOOLS = {"desk_status", "desk_show", "desk_find", "desk_verify", "desk_timeline"}
+"""Specs 1, 3, 2 and 4, surface: the acts of each room; and the questions that go over all of them."""
 
 READ_ONLY = {
     "archive_list",
@@ -58,6 +59,7 @@ READ_ONLY = {
     "job_verify",
     "backup_list",
     "backup_diff",
+    *DESK_TOOLS,
 }
 DESTRUCTIVE = {
     "backup_create",
@@ -105,7 +107,7 @@ def test_the_tools_are_listed_with_their_promises(workspace: Path, era: Era) -> 
         return await client.list_tools()
 
     tools = {tool.name: tool for tool in talk(workspace, era, ask).tools}
-    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *TEAM_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS}
+    assert set(tools) == {*ARCHIVE_TOOLS, *HANDOFF_TOOLS, *TEAM_TOOLS, *JOB_TOOLS, *BACKUP_TOOLS, *DESK_TOOLS}
     archive = tools["archive"]
     assert archive.annotations is not None
     assert archive.annotations.destructive_hint is True

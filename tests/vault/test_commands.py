@@ -10,9 +10,9 @@ from tests.faults.stage import MS_RDONLY, MS_REMOUNT, mount, mounted
 from tests.vault.content import flipped, keep, numbered, restored
 from tests.vault.sites import Folder
 
+from muniment.desk.vault import PARTS
 from muniment.disk.errors import NoPermission
 from muniment.errors import ExitCode
-from muniment.faces.cli.vault import _PARTS
 from muniment.vault.examine import Part, examine
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "zh-CN"])
@@ -121,7 +121,7 @@ def test_beside_a_rebuild(work: AtWork, kept: Folder, act: str) -> None:
 
 
 def test_every_part_has_a_word() -> None:
-    assert set(_PARTS) == set(Part)
+    assert set(PARTS) == set(Part)
 
 
 def test_a_vault_that_can_not_be_written_gives_back_what_it_has(tmp_path: Path) -> None:

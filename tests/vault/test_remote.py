@@ -174,12 +174,12 @@ def test_a_connection_is_used_again_and_a_stale_one_is_not(quick_path: Path) -> 
         now = [0.0]
         vault = RemoteVault(Address.of(served.url), served.token, monotonic=lambda: now[0])
         vault.list()
-        (first,) = vault._idle
+        (first,) = vault._line._idle
         vault.list()
-        assert vault._idle[0][1] is first[1]
+        assert vault._line._idle[0][1] is first[1]
         now[0] += 3600
         vault.list()
-        assert vault._idle[0][1] is not first[1]
+        assert vault._line._idle[0][1] is not first[1]
         vault.close()
         assert vault.list().snapshots == ()
         vault.close()
@@ -194,7 +194,7 @@ def test_connections_do_not_pile_up(quick_path: Path) -> None:
         for _ in range(10):
             vault.abort(vault.reserve().upload_id)
             vault.list()
-        assert len(vault._idle) <= 4
+        assert len(vault._line._idle) <= 4
     finally:
         served.close()
 

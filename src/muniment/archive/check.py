@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from muniment.archive.entries import PREFIX, fold
 from muniment.archive.errors import UnknownReference
 from muniment.archive.model import Checked, Entry, Standing, Track
 from muniment.disk.errors import DiskFault, NoPermission, NotThere, WrongKind
-from muniment.disk.tree import measure
+from muniment.disk.tree import Progress, measure
 from muniment.errors import MunimentError
 from muniment.evidence import Table, compare
 from muniment.path import RelPath
@@ -31,13 +31,23 @@ def find_entry(workspace: Workspace, reference: str) -> Entry:
     raise UnknownReference(where=reference)
 
 
-def check(workspace: Workspace, chosen: Sequence[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
-    """Read each deliverable again and compare it with its record.
+def check(workspace: Workspace, chosen: Iterable[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
+    """Read each deliverable again and compare it with its record."""
+    return list(check_each(workspace, chosen, mutable))
 
-    One that was moved since, by any room, is looked for where the ledger says it lies now.
+
+def check_each(
+    workspace: Workspace,
+    chosen: Iterable[Entry],
+    mutable: tuple[str, ...] = (),
+    progress: Progress | None = None,
+) -> Iterator[Checked]:
+    """The same, one after the other as somebody asks for them.
+
+    What was moved since, by any room, is looked for where the ledger says it lies now.
     """
     recorded = list(moves(workspace.ledger))
-    return [_check_one(workspace, entry, recorded, mutable) for entry in chosen]
+    return (_check_one(workspace, entry, recorded, mutable, progress) for entry in chosen)
 
 
 def place_of(workspace: Workspace, entry: Entry) -> RelPath:
@@ -46,11 +56,15 @@ def place_of(workspace: Workspace, entry: Entry) -> RelPath:
 
 
 def _check_one(
-    workspace: Workspace, entry: Entry, recorded: Sequence[Move], mutable: tuple[str, ...]
+    workspace: Workspace,
+    entry: Entry,
+    recorded: Sequence[Move],
+    mutable: tuple[str, ...],
+    progress: Progress | None,
 ) -> Checked:
     place = present_place(recorded, entry.path, after=entry.event_id)
     try:
-        found = measure(workspace.root, place, cold=True).table
+        found = measure(workspace.root, place, cold=True, progress=progress).table
     except (NotThere, WrongKind):
         # A file may also stand where a folder of the address was.
         return Checked(entry, Standing.MISSING, place, differs=place.posix)

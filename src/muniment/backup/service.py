@@ -19,7 +19,6 @@ from muniment.backup.errors import (
     DeleteNotConfirmed,
     LabelRefused,
     NotGone,
-    RootDiffers,
     RulesBroken,
     RulesMissing,
 )
@@ -28,7 +27,7 @@ from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import Reading
 from muniment.backup.rules import basis, plan_id, refuse_stale
 from muniment.backup.rules_file import LABEL_MOST, MODES, RulesFile, label_of, read_rules
-from muniment.backup.subject import CREATED, CREATING, DELETED, DELETING, GIVEN_UP
+from muniment.backup.subject import CREATED, CREATING, DELETED, DELETING, GIVEN_UP, require_root
 from muniment.backup.survey import Surveyed, excludes_of, survey
 from muniment.backup.taking import Progress, Taking, no_progress, require_given
 from muniment.backup.upload import Upload
@@ -303,11 +302,7 @@ class Backups:
         vault = self.open_vault()
         snapshot = vault.show(snapshot_id)
         index = vault.index(snapshot.id)
-        needle = f'"subject":"{snapshot.id}"'.encode()
-        for event in self.workspace.ledger.events(containing=needle):
-            root = event.evidence.get("root")  # None when its vault told none
-            if event.kind == CREATED and root not in (None, index.root.hex):
-                raise RootDiffers(where=snapshot.id)
+        require_root(self.workspace.ledger, snapshot.id, index.root)
         return Reading(vault, snapshot, index)
 
     def list(self) -> Listing:

@@ -19,6 +19,8 @@ from muniment.disk.journal import Act
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
+from muniment.job.container_runtime import ContainerRuntime
+from muniment.job.errors import RuntimeMissing
 from muniment.message import Message, say, say_count
 from muniment.path import RelPath, printable
 from muniment.record.state import FOLDER, Workspace
@@ -37,6 +39,7 @@ def examine(
     mend: bool,
     subjects: Sequence[Subject] = (),
     vault: Kept | None = None,
+    containers: ContainerRuntime | None = None,
     schedule: Callable[[], Scheduled | None] = lambda: None,
 ) -> list[Finding]:
     """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
@@ -53,7 +56,23 @@ def examine(
     found += _schedule(schedule)
     if vault is not None:
         found += look_at_vault(vault, workspace.clock(), mend=mend)
+    if containers is not None:
+        found.append(_containers(containers))
     return found
+
+
+def _containers(runtime: ContainerRuntime) -> Finding:
+    """Whether the tools of jobs could be run; nothing else needs it, so its absence is no fault."""
+    try:
+        version = runtime.version()
+    except RuntimeMissing:
+        missing = say("{runtime} is not here; only running the tool of a job needs it", runtime=runtime.name)
+        return Finding("containers", Level.GOOD, missing)
+    except MunimentError as error:
+        found = say("{what}: {why}", what=error.message, why=error.why or "")
+        return Finding("containers", Level.WARNING, found)
+    works = say("{runtime} {version} answers", runtime=runtime.name, version=printable(version))
+    return Finding("containers", Level.GOOD, works)
 
 
 def _schedule(schedule: Callable[[], Scheduled | None]) -> Iterator[Finding]:

@@ -1,17 +1,20 @@
-"""Floor 3½, `desk`: what `doctor` says of the vault; none is made by looking."""
+"""Floor 3½, `desk`: what `doctor` says of the vault, and reading all of it; none is made by looking."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from muniment.bundle.vault import Snapshot, Soundness
 from muniment.clock import instant
 from muniment.desk.finding import Finding, Level
 from muniment.errors import MunimentError, NotVerified
-from muniment.message import say, say_count
+from muniment.message import Message, say, say_count
+from muniment.path import printable
+from muniment.record.subject import Standing, Verdict, Watch, unwatched
 from muniment.vault.collect import collect
+from muniment.vault.examine import Examined, Part, examine
 from muniment.vault.mark import last_check
 from muniment.vault.place import Whereabouts
 from muniment.vault.store import VaultStore
@@ -26,6 +29,69 @@ class Kept:
 
     place: Whereabouts
     open: Callable[[], VaultStore | None]
+
+
+VAULT = "vault"
+"""What the vault is called where references stand."""
+
+PARTS: dict[Part, Message] = {
+    Part.CATALOGUE: say("catalogue"),
+    Part.PACK: say("file of pieces"),
+    Part.EXTENT: say("piece"),
+    Part.SNAPSHOT: say("snapshot"),
+    Part.UNKNOWN: say("unknown file"),
+}
+"""What people call each part of the vault."""
+
+
+@dataclass(slots=True)
+class Whole:
+    """The vault of this machine read whole, once, by whoever asks first.
+
+    `open` gives none where there is none, and where a server keeps it: only its keeper can read that.
+    """
+
+    open: Callable[[], VaultStore | None]
+    watch: Watch = unwatched
+    _examined: Examined | None = field(default=None, repr=False)
+
+    def examined(self) -> Examined | None:
+        """What the reading found; errors of opening are the vault's own."""
+        if self._examined is None:
+            vault = self.open()
+            if vault is None:
+                return None
+            self._examined = examine(vault, progress=lambda size: self.watch(size, 0, VAULT))
+        return self._examined
+
+    def lost(self) -> dict[str, Message] | None:
+        """Why each snapshot is not sound, by its id; None while nobody has read the whole vault."""
+        found = self._examined
+        if found is None:
+            return None
+        return {one.name: one.why for one in reversed(found.findings) if one.part is Part.SNAPSHOT}
+
+    def verdict(self) -> Verdict | None:
+        """How the vault stands; none where there is none of this machine."""
+        step = "muniment vault fsck"
+        try:
+            found = self.examined()
+        except MunimentError as error:
+            standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
+            why = (error.why,) if error.why is not None else ()
+            return Verdict(VAULT, standing, say("{what}", what=error.message), why, step)
+        if found is None:
+            return None
+        if found.sound:
+            pieces = say_count("{count} piece read", "{count} pieces read", found.extents)
+            finding = say("{pieces}, {size} bytes", pieces=pieces, size=found.bytes)
+            return Verdict(VAULT, Standing.GOOD, finding, step=step)
+        details = tuple(
+            say("{part} {name}: {why}", part=PARTS[one.part], name=printable(one.name), why=one.why)
+            for one in found.findings
+        )
+        finding = say_count("{count} thing is not sound", "{count} things are not sound", len(found.findings))
+        return Verdict(VAULT, Standing.BAD, finding, details, step)
 
 
 def look_at_vault(kept: Kept, now: datetime, *, mend: bool) -> Iterator[Finding]:

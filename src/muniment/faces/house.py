@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from muniment.backup.service import Backups
     from muniment.backup.timers import Timer
     from muniment.backup.whole_snapshots import WholeSnapshots
+    from muniment.bundle.vault import Vault
+    from muniment.desk.desk import Desk
     from muniment.desk.status import Overview
     from muniment.disk.root import Root
     from muniment.handoff.dispatch import Dispatcher
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from muniment.hosts.session import Session
     from muniment.hosts.setup import Outcome, Setup
     from muniment.hosts.workspace import Found
+    from muniment.job.containers import Containers
     from muniment.job.service import JobService
     from muniment.path import RelPath
     from muniment.record.state import Workspace
@@ -140,6 +143,13 @@ class House(Protocol):
         """The rooms as the desk knows them, as far as there is anything of them."""
 
     @property
+    def desk(self) -> Desk:
+        """The desk over all rooms; `NothingRecorded` while there is no record."""
+
+    def any_vault(self) -> Vault | None:
+        """The vault that is set, of this machine or a server's; none is made."""
+
+    @property
     def whereabouts(self) -> Whereabouts:
         """Where the vault lies, found without opening or making it."""
 
@@ -187,6 +197,10 @@ class House(Protocol):
     @property
     def jobs(self) -> JobService:
         """The room that keeps the record of executions."""
+
+    @property
+    def containers(self) -> Containers:
+        """What runs the tools of jobs, as it is set; nothing is opened or made."""
 
 
 class BuildHouse(Protocol):

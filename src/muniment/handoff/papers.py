@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from muniment.canonical import Json
 from muniment.handoff.documents import parse
 from muniment.handoff.errors import HandoffUnknown, NotDispatched
 from muniment.handoff.facts import Baseline, Intent
@@ -34,6 +35,17 @@ class Summary:
     state: str
     created: str
     missing: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """What programs get."""
+        return {
+            "handoff_id": self.handoff_id,
+            "state": self.state,
+            "recipient": self.recipient,
+            "goal": self.goal,
+            "created": self.created,
+            "missing": list(self.missing),
+        }
 
 
 class Papers:

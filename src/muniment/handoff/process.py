@@ -11,7 +11,6 @@ import contextlib
 import os
 import select
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from muniment.handoff import attend
 from muniment.handoff.dispatch import LaunchRefused, LookedUp, Order, WorkerState
 from muniment.handoff.errors import SecretValue
 from muniment.handoff.secrets import secrets_in
+from muniment.hosts.launch import launch_detached
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.errors import StateDamaged
@@ -37,22 +37,6 @@ OUTPUT_MAX = 1 << 20
 
 Launch = Callable[[Sequence[str], Mapping[str, str], tuple[int, ...]], None]
 """Starts a process that lives on when its parent ends, with these descriptors open."""
-
-
-def launch_detached(argv: Sequence[str], env: Mapping[str, str], fds: tuple[int, ...]) -> None:
-    """Start a process in a session of its own."""
-    child = subprocess.Popen(
-        argv,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=fds,
-        cwd="/",
-    )
-    # Nobody waits for it here: its record says how it ends.
-    child.returncode = 0
 
 
 @dataclass(slots=True)

@@ -355,6 +355,15 @@ class Handoffs:
                 self.workspace.claims.end_all(handoff_id)
         return Checked(trace, read_trace(last.data, last.name) if last is not None else None)
 
+    def look(self, handoff_id: str) -> tuple[tuple[str, ...], Trace | None]:
+        """Read everything back and judge it, as `check` does, and keep nothing: the documents that are
+        not those which the ledger recorded, and the verdict; none while nothing was returned."""
+        folder = self.papers.folder(handoff_id)
+        with folder.locked():
+            worker = sending.worker_state(self.papers, folder)
+            facts = gather(self.papers, self.nonces, self.options, folder, worker)
+        return facts.altered, judge(facts) if facts.answer is not None else None
+
 
 _NAMES: Mapping[Target, Message] = {
     Target.EMPLOYEE_MEMORY: say("the recipient's memory (employee_memory)"),
@@ -372,10 +381,11 @@ def _listed(names: Sequence[Message]) -> Message:
 
 def incomplete(trace: Trace) -> errors.HandoffIncomplete:
     """The error that a face raises for a trace that is not complete: every missing target is named."""
-    return errors.HandoffIncomplete(handoff=trace.handoff_id, where=trace.handoff_id, why=_shortfall(trace))
+    return errors.HandoffIncomplete(handoff=trace.handoff_id, where=trace.handoff_id, why=shortfall(trace))
 
 
-def _shortfall(trace: Trace) -> Message:
+def shortfall(trace: Trace) -> Message:
+    """In one line, what keeps a trace from being complete."""
     missing = missing_targets(trace.to_json())
     if missing:
         owed = sum(row.status.value != "not_applicable" for row in trace.rows)

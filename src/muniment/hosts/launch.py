@@ -1,4 +1,4 @@
-"""Floor 2, `hosts`: starting a command for its answer, within bounds of time and size."""
+"""Floor 2, `hosts`: starting commands: for an answer within bounds of time and size, or to live on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 Launch = Callable[[Sequence[str]], bytes]
@@ -108,3 +108,20 @@ def _end(group: int) -> None:
     """End a command with all that it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def launch_detached(argv: Sequence[str], env: Mapping[str, str], fds: tuple[int, ...] = ()) -> None:
+    """Start a process in a session of its own, which lives on when this one ends; of ours it has only
+    the descriptors `fds` open."""
+    child = subprocess.Popen(
+        argv,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=fds,
+        cwd="/",
+    )
+    # Nobody waits for it here: its record says how it ends.
+    child.returncode = 0

@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import write_verified
+from muniment.hosts.launch import launch_detached
 from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.job import cwl_run
 from muniment.job.backend import OUTPUTS, Case, Collected, EngineState, Piece, Progress
@@ -37,21 +37,6 @@ _RUNS = RelPath(("engine",))
 
 Launch = Callable[[Sequence[str], Mapping[str, str]], None]
 """Starts a process that lives on when its parent ends."""
-
-
-def launch_detached(argv: Sequence[str], env: Mapping[str, str]) -> None:
-    """Start a process in a session of its own, with nothing of ours open."""
-    child = subprocess.Popen(
-        argv,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-    )
-    # Nobody waits for it here: its record says how it ends.
-    child.returncode = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable, UsageError
+from muniment.errors import (
+    Blocked,
+    Conflict,
+    NotAuthorised,
+    NotFound,
+    NotVerified,
+    Unreachable,
+    UsageError,
+)
 from muniment.job.finding import Finding
 from muniment.message import say
 
@@ -281,3 +289,182 @@ class OutputsChanged(NotVerified):
     code = "JOB_OUTPUTS_CHANGED"
     what = "Of {checked} recorded files {wrong} are missing or changed."
     guidance = "Do not rely on them; the record says what they were."
+
+
+class RuntimeMissing(Blocked):
+    """The program that runs containers is not installed."""
+
+    code = "JOB_RUNTIME_MISSING"
+    what = "The container runtime {runtime} is not here."
+    guidance = "Install it ({install}), or name another in your own settings: job.container_runtime."
+
+
+class RuntimeFailed(Unreachable):
+    """The program that runs containers did not do what it was asked."""
+
+    code = "JOB_RUNTIME_FAILED"
+    what = "The container runtime {runtime} did not do this: {step}."
+    guidance = "Its own words are above. `muniment doctor` tells whether it works at all."
+
+
+class RuntimeAnswer(NotVerified):
+    """The answer of the container runtime is not what its interface promises."""
+
+    code = "JOB_RUNTIME_ANSWER"
+    what = "The answer of the container runtime {runtime} can not be understood."
+    guidance = "Nothing is believed of it. Check the version of the runtime."
+
+
+class NoTool(Blocked):
+    """No tool has been chosen."""
+
+    code = "JOB_NO_TOOL"
+    what = "The job {job} has no tool that could be run."
+    guidance = "Choose one by its exact version: muniment job finalize {job} --tool NAME:VERSION"
+
+
+class ToolDone(Blocked):
+    """The tool has run to its end, and the job is complete."""
+
+    code = "JOB_TOOL_DONE"
+    what = "The tool of job {job} has run to its end; its results are on record."
+    guidance = "Begin another job for another run."
+
+
+class ToolRunning(Conflict):
+    """A run of the tool is going on."""
+
+    code = "JOB_TOOL_RUNNING"
+    what = "A run of the tool of job {job} is going on ({container})."
+    guidance = "Wait for its end, or stop the process that began it; then run this again."
+
+
+class ToolCollision(Blocked):
+    """Two tools whose images would be one and the same."""
+
+    code = "JOB_TOOL_COLLISION"
+    what = "The tools {tool} and {other} would have one image, {image}."
+    guidance = "Images have lower-case names. Use {other}, or have one of the two renamed."
+
+
+class ImageWithoutRegistry(Blocked):
+    """An image that does not say where it lies."""
+
+    code = "JOB_IMAGE_WITHOUT_REGISTRY"
+    what = "The image {image} does not say in which registry it lies."
+    guidance = (
+        "Name the registry in your own settings: job.image_registry; "
+        "localhost stands for images made on this machine."
+    )
+
+
+class ImageUnknown(NotFound):
+    """The registry does not have the image."""
+
+    code = "JOB_IMAGE_UNKNOWN"
+    what = "There is no image {image}."
+    guidance = "Check the tool's name and version, and the setting job.image_registry. Nothing was run."
+
+
+class RegistryUnreachable(Unreachable):
+    """The registry did not answer."""
+
+    code = "JOB_REGISTRY_UNREACHABLE"
+    what = "The registry of the image {image} could not be reached."
+    guidance = "Check the network and the registry; then pull again. Nothing was run."
+
+
+class RegistryDenied(NotAuthorised):
+    """The registry wants other credentials."""
+
+    code = "JOB_REGISTRY_DENIED"
+    what = "The registry of the image {image} refused the credentials, or wants some."
+    guidance = "Write them into an auth file (podman login) and name it in your settings: job.auth_file."
+
+
+class ImageCorrupt(NotVerified):
+    """What the registry sent is not the image it had announced."""
+
+    code = "JOB_IMAGE_CORRUPT"
+    what = "What the registry sent is not the image {image} that it had announced."
+    guidance = "Nothing of it was kept. Tell those who run the registry; then pull again."
+
+
+class PullFailed(NotVerified):
+    """The image could not be fetched."""
+
+    code = "JOB_PULL_FAILED"
+    what = "The image {image} could not be fetched."
+    guidance = "The runtime's own words are above; mend that and pull again. Nothing was run."
+
+
+class BadAuthFile(UsageError):
+    """The file of credentials can not be used."""
+
+    code = "JOB_BAD_AUTH_FILE"
+    what = "The file of credentials {path} can not be used."
+    guidance = "`podman login --authfile FILE REGISTRY` writes one; name it in your settings: job.auth_file."
+
+
+class NotPulled(Blocked):
+    """The image of the tool has not been fetched."""
+
+    code = "JOB_NOT_PULLED"
+    what = "The image of the tool of job {job} was not pulled."
+    guidance = "Fetch it first: muniment job pull {job}"
+
+
+class BadCommand(UsageError):
+    """A command that no container can be given."""
+
+    code = "JOB_BAD_COMMAND"
+    what = "The command for the container can not be used."
+    guidance = "Write it after two dashes: muniment job run JOB -- PROGRAM ARGUMENT…"
+
+
+class BadInput(UsageError):
+    """A file that a container can not be given."""
+
+    code = "JOB_BAD_INPUT"
+    what = "The file {path} can not be given to the container."
+    guidance = "Inputs and scripts are ordinary files, each with a name of its own; no links, no folders."
+
+
+class InputsChanged(NotVerified):
+    """Results that are no longer what was recorded."""
+
+    code = "JOB_INPUTS_CHANGED"
+    what = "Of {checked} results that the tool would be given, {wrong} are missing or changed."
+    guidance = "Nothing was run. `muniment job verify {job}` names every one."
+
+
+class ContainerDiffers(NotVerified):
+    """The container that was made is not the one that was ordered."""
+
+    code = "JOB_CONTAINER_DIFFERS"
+    what = "The container that {runtime} made is not the one that was ordered."
+    guidance = "It was removed without being started. Look at the runtime's own configuration."
+
+
+class NetworkFound(NotVerified):
+    """The container has a network."""
+
+    code = "JOB_NETWORK_FOUND"
+    what = "The container has network interfaces that it may not have: {interfaces}."
+    guidance = "It was ended. Look at the runtime's own configuration."
+
+
+class ContainerStuck(Conflict):
+    """A container that does not go away."""
+
+    code = "JOB_CONTAINER_STUCK"
+    what = "The container {container} could not be removed."
+    guidance = "Remove it by hand, then run this again; nothing is started before it is gone."
+
+
+class OutputTooLarge(NotVerified):
+    """What a tool left is more than it may leave."""
+
+    code = "JOB_OUTPUT_TOO_LARGE"
+    what = "The tool left {found}; it may leave {most}."
+    guidance = "Nothing of it was taken. It lies in the folder of the run; your settings hold the limits."

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.digest import Digest
+from muniment.job.errors import JournalDamaged
 from muniment.job.model import Phase, Status
 from muniment.job.rules import Standing
+from muniment.job.tool_run import BadToolRecord, Pull, Start, ToolRun
+from muniment.job.tool_run import Intent as RunIntent
+from muniment.message import say
 from muniment.record.event import Event
 
 BEGIN, END, ABORT = "job.begin", "job.end", "job.abort"
@@ -58,15 +62,33 @@ class History:
     intent: Intent | None = None
     back: Standing | None = None
     polled: str = ""
+    pull: Pull | None = None
+    """The last attempt to fetch the tool's image."""
+    fetched: Pull | None = None
+    """The last one that had it."""
+    run_intent: RunIntent | None = None
+    """A run of the tool that was announced and of whose end nothing is known yet."""
+    runs: tuple[ToolRun, ...] = ()
+    """Every attempt to run the tool, oldest first."""
+    behind: bool = False
+    """Whether the registry has not been written since the last of them."""
     head: str = ""
     count: int = 0
 
 
 def fold(events: Iterable[Event]) -> History:
-    """Read the events in order; kinds that are not known change nothing."""
+    """Read the events in order; kinds that are not known change nothing.
+
+    `JournalDamaged` where an event about a tool is none.
+    """
     state = History()
     for event in events:
-        state = replace(_step(state, event), head=event.sha256, count=state.count + 1)
+        try:
+            state = replace(_step(state, event), head=event.sha256, count=state.count + 1)
+        except BadToolRecord as error:
+            why = say("event {event}: {finding}", event=event.event_id, finding=error)
+            job = event.subject.removeprefix("job:")
+            raise JournalDamaged(where=event.kind, why=why, job=job) from error
     return state
 
 
@@ -91,10 +113,27 @@ def _step(state: History, event: Event) -> History:
             return replace(state, intent=None, confirmed=None)
         case "job.polled":
             return replace(state, polled=facts["state"])
+        case "job.tool_pull":
+            pull = Pull.from_json(facts)
+            return replace(state, pull=pull, fetched=state.fetched if pull.failed else pull, behind=False)
+        case "job.tool_intent":
+            return replace(state, run_intent=RunIntent.from_json(facts))
+        case "job.tool_start":
+            return _tool_started(state, Start.from_json(facts))
+        case "job.tool_run":
+            runs = (*state.runs, ToolRun.from_json(facts))
+            return replace(state, run_intent=None, runs=runs, behind=True)
         case "job.adopted":
             back = standing_of(facts.get("back"))
             return replace(state, registry=facts["registry"], pending=None, back=back)
     return state
+
+
+def _tool_started(state: History, start: Start) -> History:
+    intent = state.run_intent
+    if intent is None or intent.run != start.run:
+        raise BadToolRecord(f"run: no run {start.run} was announced")
+    return replace(state, run_intent=replace(intent, network=start.network, started_at=start.started_at))
 
 
 def _ended(state: History, event: Event) -> History:
@@ -103,7 +142,7 @@ def _ended(state: History, event: Event) -> History:
         return state
     engine = done.facts.get("engine", state.engine)
     back = standing_of(done.facts["back"]) if "back" in done.facts else state.back
-    new = replace(state, registry=done.after, pending=None, engine=engine, back=back)
+    new = replace(state, registry=done.after, pending=None, engine=engine, back=back, behind=False)
     if not state.created:
         new = replace(new, created=event.at)
     if done.act in ("submit", "import"):

@@ -55,3 +55,13 @@ def image_tag_of(name: str, version: int) -> str | None:
     if len(lower) > _LONGEST_IMAGE or not _IMAGE.fullmatch(lower):
         return None
     return f"{lower}:{version}"
+
+
+def names_registry(image: str) -> bool:
+    """Whether the first part of an image's name is a host, as OCI's tools tell it.
+
+    >>> names_registry("localhost/a:1"), names_registry("a.b/c:1"), names_registry("tools/c:1")
+    (True, True, False)
+    """
+    first, slash, _ = image.partition("/")
+    return bool(slash) and (first == "localhost" or "." in first or ":" in first)

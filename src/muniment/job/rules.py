@@ -7,14 +7,23 @@ reach `submitted` without a confirmation of exactly its plan (spec 2, phases).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from muniment.digest import Digest
-from muniment.job.errors import Frozen, JobEnded, NotConfirmed, PhaseRefused, SubmissionOpen, WitnessTooWeak
+from muniment.job.errors import (
+    Frozen,
+    JobEnded,
+    NotConfirmed,
+    PhaseRefused,
+    SubmissionOpen,
+    ToolRunning,
+    WitnessTooWeak,
+)
 from muniment.job.finding import Finding, Place, Rule, shown
 from muniment.job.model import BoundBy, DocumentGap, Downstream, Phase, Registry, Status
 from muniment.job.plan import image_tag_of, plan_digest
+from muniment.job.tool_run import ToolRun
 from muniment.message import Message, say
 
 EDGES: Mapping[Phase, tuple[Phase, ...]] = {
@@ -63,7 +72,8 @@ class Facts:
 
     `back` is where the document gap was entered from; `lies_at` tells for each path of the
     registry that leads below `/data/authoring` where it really lies; `intent` that a submission was
-    announced whose answer is not known yet.
+    announced whose answer is not known yet; `running` names the container of a run of the tool
+    of which the same is true.
     """
 
     job: str
@@ -72,6 +82,7 @@ class Facts:
     back: Standing | None = None
     lies_at: Mapping[str, str] | None = None
     intent: bool = False
+    running: str = ""
 
 
 def findings(registry: Registry, facts: Facts | None = None) -> list[Finding]:
@@ -271,6 +282,9 @@ def judge(before: Registry, after: Registry, facts: Facts) -> None:
     old, new = Standing.of(before), Standing.of(after)
     if old.status in ENDED:
         raise JobEnded(where=facts.job, status=old.status.value)
+    if facts.running and before != after:
+        # Its end is written first: nothing may look finished, or ended, while it goes on.
+        raise ToolRunning(where=facts.job, job=facts.job, container=facts.running)
     leaves = new.phase is not old.phase or new.status in ENDED or _changed(before, after)
     if facts.intent and new.phase is not Phase.SUBMITTED and leaves:
         # It may run already: until that is known, nothing may make room for a second one.
@@ -384,9 +398,28 @@ def next_step(registry: Registry, facts: Facts, polled: str = "") -> Message:
         Phase.PLANNED: plan,
         Phase.AWAITING: say("The person confirms the plan: muniment job confirm {job}", job=job),
         Phase.SUBMITTED: say("Ask how it goes: muniment job poll {job}", job=job),
-        Phase.FINALIZE: say("Check the record at any time: muniment job verify {job}", job=job),
+        Phase.FINALIZE: _next_of_tool(registry, facts),
         Phase.DOCUMENT_GAP: say("Find what is missing, then: muniment job resolve-gap {job}", job=job),
     }[standing.phase]
+
+
+def _next_of_tool(registry: Registry, facts: Facts) -> Message:
+    downstream, job = registry.execution.downstream, facts.job
+    if registry.workflow.status is Status.COMPLETE or not downstream.tool.name:
+        return say("Check the record at any time: muniment job verify {job}", job=job)
+    if facts.running:
+        return say("The tool runs; once it has ended: muniment job show {job}", job=job)
+    if downstream.pull_ledger.post_image_id is None:
+        return say("Fetch the image of its tool: muniment job pull {job}", job=job)
+    return say("Run its tool: muniment job run {job} -- PROGRAM ARGUMENT…", job=job)
+
+
+def is_complete(registry: Registry, runs: Sequence[ToolRun]) -> bool:
+    """Whether a job is at its end: its status says so, and if it has a tool, the last run of that
+    was one that succeeded."""
+    if Standing.of(registry) != Standing(Phase.FINALIZE, Status.COMPLETE):
+        return False
+    return not registry.execution.downstream.tool.name or bool(runs and runs[-1].succeeded)
 
 
 def _has_its_yes(registry: Registry, facts: Facts) -> bool:

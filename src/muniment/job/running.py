@@ -32,6 +32,7 @@ from muniment.job.outputs import measure_pieces, table_of
 from muniment.job.plan import image_tag_of, plan_digest, plan_of
 from muniment.job.planning import kept_document, require_inputs
 from muniment.job.rules import Standing
+from muniment.job.tool_names import require_own_name
 from muniment.message import say
 from muniment.path import RelPath, printable
 
@@ -230,6 +231,7 @@ def _choose_tool(service: JobService, opened: Opened, wanted: tuple[str, int], s
         )
         return service.enter_gap(opened, gap)
     digest = canonical_digest(described)
+    require_own_name(service.store.root, Tool(reference, name, version))
     chosen = Tool(reference, name, version, digest.hex)
     if downstream.tool == chosen:
         return service.view(opened, False)

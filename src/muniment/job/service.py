@@ -16,14 +16,13 @@ from muniment.digest import Digest, sha256
 from muniment.disk.errors import NotThere
 from muniment.errors import MunimentError
 from muniment.ids import new_ulid
-from muniment.job import adopting, rules, running
+from muniment.job import adopting, pulling, rules, running, tool_recovery, tool_running
 from muniment.job.backend import WorkflowBackend
+from muniment.job.containers import Containers
 from muniment.job.errors import (
     EngineUnknown,
     ForeignWrite,
-    JobEnded,
     NotConfirmed,
-    PhaseRefused,
     WitnessTooWeak,
 )
 from muniment.job.history import CONFIRMED, History
@@ -34,7 +33,7 @@ from muniment.job.planning import PlanRequest, keep_document, make_plan
 from muniment.job.reader import from_json
 from muniment.job.rules import Standing
 from muniment.job.shape import plain
-from muniment.job.store import JobStore, Opened, check_job_id
+from muniment.job.store import JobStore, Opened, check_job_id, require_phase
 from muniment.job.verify import Report, verify
 from muniment.message import Message, say
 from muniment.path import printable
@@ -59,6 +58,11 @@ class View:
         """The binding table."""
         return self.registry.execution.bindings
 
+    @property
+    def complete(self) -> bool:
+        """Whether the job is at its end, and its tool, if it has one, has run to its own."""
+        return rules.is_complete(self.registry, self.history.runs)
+
     def to_json(self) -> dict[str, Json]:
         """What `--json` and the MCP tools answer."""
         yes = self.history.confirmed
@@ -72,6 +76,12 @@ class View:
             "confirmed": {"plan_sha256": yes.plan.hex, "witness": yes.witness, "at": yes.at} if yes else None,
             "submission_open": self.history.intent is not None,
             "registry": plain(self.registry),
+            "tool": {
+                "pull": self.history.pull.to_json() if self.history.pull else None,
+                "open_run": self.history.run_intent.to_json() if self.history.run_intent else None,
+                "runs": [run.to_json() for run in self.history.runs],
+            },
+            "complete": self.complete,
             "next": str(self.next),
         }
 
@@ -98,12 +108,14 @@ class JobService:
         *,
         default_engine: str = "cwl",
         relayed: tuple[str, ...] = ("plan", "create"),
+        containers: Containers | None = None,
     ) -> None:
         self.store = store
         self.workspace = workspace
         self.engines = engines
         self.default_engine = default_engine
         self.relayed = relayed
+        self.containers = containers or Containers()
 
     def init(
         self, job: str | None = None, *, objective: str = "", project_id: str = "", engine: str | None = None
@@ -255,9 +267,20 @@ class JobService:
         with self.opened(job) as opened:
             return running.finalize(self, opened, tool=tool, summary=summary)
 
+    def pull(self, job: str) -> View:
+        """Fetch the image of the job's tool (`muniment.job.pulling`)."""
+        return pulling.pull(self, job)
+
+    def run(
+        self, job: str, argv: Sequence[str], *, inputs: Sequence[str] = (), scripts: Sequence[str] = ()
+    ) -> View:
+        """Run the tool in a container without network, once (`muniment.job.tool_running`)."""
+        return tool_running.run_tool(self, job, argv, inputs=inputs, scripts=scripts)
+
     def cancel(self, job: str) -> View:
         """Stop the job: at its engine when it runs there, and on record."""
         with self.opened(job) as opened:
+            tool_recovery.settle(self, opened)
             return running.cancel(self, opened)
 
     def verify(self, job: str) -> Report:
@@ -332,18 +355,3 @@ class JobService:
             **(more or {}),
         }
         self.workspace.ledger.append(Draft(f"job.{act}", f"job:{job}", evidence))
-
-
-def require_phase(opened: Opened, target: str, *phases: Phase) -> None:
-    """`JobEnded` or `PhaseRefused` unless the job is alive in one of these phases."""
-    standing = Standing.of(opened.registry)
-    if standing.status in rules.ENDED:
-        raise JobEnded(where=opened.job, status=standing.status.value)
-    if standing.phase not in phases:
-        raise PhaseRefused(
-            where=opened.job,
-            job=opened.job,
-            phase=standing.phase.value,
-            status=standing.status.value,
-            target=target,
-        )

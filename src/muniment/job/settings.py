@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from muniment.settings import Setting, choice, text, words
+from muniment.job.plan import image_tag_of, names_registry
+from muniment.job.tool_run import LIMITS
+from muniment.message import say
+from muniment.settings import Setting, choice, integer, text, words
 
 ROOT: Setting[str] = Setting(
     "job.root", "/data/output", text, "The folder that holds a folder for each job.", ("OPENCLAW_JOBS_ROOT",)
@@ -31,5 +34,91 @@ FKIT: Setting[tuple[str, ...]] = Setting(
     personal=True,
 )
 
-SETTINGS = (ROOT, ENGINE, WES_URL, WES_TOKEN, WES_SHARED, FKIT)
+
+def _registry(value: object) -> str:
+    """Empty, or what may stand before an image's name: a host, and folders of it."""
+    found = text(value)
+    if (found and not names_registry(f"{found}/a")) or (found and image_tag_of(f"{found}/a", 1) is None):
+        raise ValueError(
+            say(
+                "a registry such as registry.example.org/tools was expected, found {value}", value=repr(found)
+            )
+        )
+    return found
+
+
+CONTAINER_RUNTIME: Setting[str] = Setting(
+    "job.container_runtime",
+    "podman",
+    choice("podman", "docker"),
+    "What runs the tools of jobs.",
+    personal=True,
+)
+PODMAN: Setting[tuple[str, ...]] = Setting(
+    "job.podman", ("podman",), words, "The program of podman, with options for every call.", personal=True
+)
+DOCKER: Setting[tuple[str, ...]] = Setting(
+    "job.docker", ("docker",), words, "The program of docker, with options for every call.", personal=True
+)
+IMAGE_REGISTRY: Setting[str] = Setting(
+    "job.image_registry",
+    "",
+    _registry,
+    "The registry of tools whose name has none; localhost: images made on this machine.",
+    personal=True,
+)
+AUTH_FILE: Setting[str] = Setting(
+    "job.auth_file",
+    "",
+    text,
+    "The file with the credentials for registries; empty: where the runtime itself looks.",
+    personal=True,
+)
+MEMORY: Setting[int] = Setting(
+    "job.tool_memory_bytes",
+    LIMITS.memory_bytes,
+    integer(6 << 20, 1 << 50),
+    "The memory that the tool of a job may use, in bytes.",
+    personal=True,
+)
+CPUS: Setting[int] = Setting(
+    "job.tool_cpus",
+    LIMITS.cpus,
+    integer(1, 4096),
+    "How many processors it may use; never more than there are.",
+    personal=True,
+)
+PROCESSES: Setting[int] = Setting(
+    "job.tool_processes",
+    LIMITS.pids,
+    integer(1, 1 << 20),
+    "How many processes and threads it may have at once.",
+    personal=True,
+)
+FILE_SIZE: Setting[int] = Setting(
+    "job.tool_file_bytes",
+    LIMITS.file_size_bytes,
+    integer(1, 1 << 50),
+    "How many bytes one file that it writes may have.",
+    personal=True,
+)
+SECONDS: Setting[int] = Setting(
+    "job.tool_seconds",
+    LIMITS.deadline_s,
+    integer(1, 31 * 24 * 3600),
+    "After how many seconds it is ended.",
+    personal=True,
+)
+OUTPUT_BYTES: Setting[int] = Setting(
+    "job.tool_output_bytes",
+    LIMITS.output_bytes,
+    integer(1, 1 << 50),
+    "How many bytes its results and its logs may have in all.",
+    personal=True,
+)
+
+_CONTAINERS = (CONTAINER_RUNTIME, PODMAN, DOCKER, IMAGE_REGISTRY, AUTH_FILE)
+_LIMITS = (MEMORY, CPUS, PROCESSES, FILE_SIZE, SECONDS, OUTPUT_BYTES)
+
+SETTINGS = (ROOT, ENGINE, WES_URL, WES_TOKEN, WES_SHARED, FKIT, *_CONTAINERS, *_LIMITS)
 """All settings of this room."""

@@ -28,14 +28,16 @@ from muniment.job import rules
 from muniment.job.errors import (
     BadJobId,
     ForeignWrite,
+    JobEnded,
     JobExists,
     JobNotFound,
     JournalDamaged,
+    PhaseRefused,
     RegistryRefused,
 )
 from muniment.job.history import ABORT, BEGIN, END, History, fold, standing_of
 from muniment.job.journal import JobJournal
-from muniment.job.model import AUTHORING, Registry, Workflow
+from muniment.job.model import AUTHORING, Phase, Registry, Workflow
 from muniment.job.places import below_authoring
 from muniment.job.reader import LARGEST_FILE, read
 from muniment.job.rules import Confirmation, Facts, Standing
@@ -189,7 +191,10 @@ class JobStore:
             enough = suffices("submit", WitnessKind(yes.witness), self._relayed)
             confirmation = Confirmation(yes.plan, yes.witness, enough)
         lies_at = below_authoring((path for _, path in rules.paths(registry)), authoring=self._authoring)
-        return Facts(job, history.engine, confirmation, history.back, lies_at, history.intent is not None)
+        running = history.run_intent.container if history.run_intent else ""
+        return Facts(
+            job, history.engine, confirmation, history.back, lies_at, history.intent is not None, running
+        )
 
     @staticmethod
     def require_sound(registry: Registry, facts: Facts, where: str) -> None:
@@ -282,3 +287,18 @@ def registry_digest(folder: Root) -> str:
         return sha256(folder.read(REGISTRY, LARGEST_FILE + 1)).hex
     except NotThere:
         return ""
+
+
+def require_phase(opened: Opened, target: str, *phases: Phase) -> None:
+    """`JobEnded` or `PhaseRefused` unless the job is alive in one of these phases."""
+    standing = Standing.of(opened.registry)
+    if standing.status in rules.ENDED:
+        raise JobEnded(where=opened.job, status=standing.status.value)
+    if standing.phase not in phases:
+        raise PhaseRefused(
+            where=opened.job,
+            job=opened.job,
+            phase=standing.phase.value,
+            status=standing.status.value,
+            target=target,
+        )

@@ -12,7 +12,7 @@ from muniment.job import rules
 from muniment.job.adopting import submitted_already
 from muniment.job.errors import ForeignWrite, OutputsChanged
 from muniment.job.history import History, fold
-from muniment.job.model import Registry
+from muniment.job.model import Registry, Status
 from muniment.job.outputs import changed
 from muniment.job.planning import kept_document
 from muniment.job.reader import LARGEST_FILE, read
@@ -41,6 +41,8 @@ class Report:
 
     job: str
     checks: tuple[Check, ...]
+    complete: bool = False
+    """Whether the record says that the job is at its end: a true record of a failure is true."""
 
     @property
     def good(self) -> bool:
@@ -52,6 +54,7 @@ class Report:
         return {
             "job": self.job,
             "verified": self.good,
+            "complete": self.complete,
             "checks": [
                 {
                     "name": one.name,
@@ -76,17 +79,17 @@ def verify(service: JobService, job: str) -> Report:
             _confirmation(service, registry, history, job, checks)
         if registry is not None:
             _flow(folder, registry, job, checks)
-            _files(folder, registry, checks)
-    return Report(job, tuple(checks))
+            _files(folder, registry, history or History(), checks)
+        complete = registry is not None and history is not None and _tool(registry, history, checks)
+    return Report(job, tuple(checks), complete)
 
 
 def _journal(journal: JobJournal, checks: list[Check]) -> History | None:
     try:
-        events = journal.events()
+        history = fold(journal.events())
     except NotVerified as error:
         checks.append(Check("journal", False, error.message, (error.reason,)))
         return None
-    history = fold(events)
     found = say_count("{count} event, one chain", "{count} events, one chain", history.count)
     checks.append(Check("journal", history.count > 0, found))
     return history
@@ -145,9 +148,43 @@ def _flow(folder: Root, registry: Registry, job: str, checks: list[Check]) -> No
     checks.append(Check("flow", True, say("the workflow is the one that was planned")))
 
 
-def _files(folder: Root, registry: Registry, checks: list[Check]) -> None:
+def _tool(registry: Registry, history: History, checks: list[Check]) -> bool:
+    """What the journal says of the tool against what the registry says of the job; whether the job
+    is at its end."""
+    complete = rules.is_complete(registry, history.runs)
     downstream = registry.execution.downstream
-    every = (*downstream.generated_scripts, *downstream.outputs, *downstream.logs)
+    if not downstream.tool.name:
+        return complete
+    post = downstream.pull_ledger.post_image_id
+    if post is not None and (history.pull is not None and history.pull.post_image_id not in (post, None)):
+        checks.append(Check("tool", False, say("the image is not the one that was fetched last")))
+    elif registry.workflow.status is Status.COMPLETE and history.runs and not complete:
+        checks.append(Check("tool", False, say("the job is said to be complete; its tool's last run is not")))
+    elif complete and not set(history.runs[-1].outputs) <= set(downstream.outputs):
+        checks.append(Check("tool", False, say("results of the tool are not on record")))
+    else:
+        checks.append(Check("tool", True, _last_run(history)))
+    return complete
+
+
+def _last_run(history: History) -> Message:
+    if history.run_intent is not None:
+        return say("a run of the tool has been announced and not ended")
+    if not history.runs:
+        return say("no run of the tool is on record here")
+    last = history.runs[-1]
+    if last.succeeded:
+        return say("the last run of the tool succeeded")
+    return say(
+        "the last run of the tool did NOT succeed: {outcome}, {why}", outcome=last.outcome.value, why=last.why
+    )
+
+
+def _files(folder: Root, registry: Registry, history: History, checks: list[Check]) -> None:
+    downstream = registry.execution.downstream
+    runs = [one for run in history.runs for one in (*run.scripts, *run.outputs, *run.logs)]
+    listed = (*downstream.generated_scripts, *downstream.outputs, *downstream.logs)
+    every = tuple(dict.fromkeys((*listed, *runs)))
     if not every:
         return
     wrong = changed(folder, every)

@@ -104,7 +104,7 @@ def locate_digest(ledger: Ledger, tables: EvidenceTables, root: Root, digest: Di
 def _look(root: Root, found: dict[tuple[RelPath, Digest], Move]) -> list[Located]:
     """Each place is read once, however many moves led there."""
     return [
-        Located(path, digest, move.event.event_id, move.event.subject, _state(root, path, digest))
+        Located(path, digest, move.event.event_id, move.event.subject, state_at(root, path, digest.hex))
         for (path, digest), move in found.items()
     ]
 
@@ -132,7 +132,8 @@ def _follow(later: Sequence[Move], path: RelPath) -> RelPath:
     return path
 
 
-def _state(root: Root, path: RelPath, digest: Digest) -> str:
+def state_at(root: Root, path: RelPath, digest: str) -> str:
+    """How that which lies at a path stands against a digest (64 hex digits): as `Located` says it."""
     try:
         table = measure(root, path).table
     except NotThere:
@@ -145,4 +146,4 @@ def _state(root: Root, path: RelPath, digest: Digest) -> str:
     except MunimentError:
         return "changed"
     alone = table.rows[0].digest if len(table.rows) == 1 else None
-    return "intact" if digest in (table.digest, alone) else "changed"
+    return "intact" if Digest(digest) in (table.digest, alone) else "changed"

@@ -6,9 +6,10 @@ house).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from muniment.canonical import Json
@@ -57,12 +58,154 @@ def newest_of(event: Event | None, kept_in: str = "") -> Newest | None:
         return None
 
 
+class Standing(StrEnum):
+    """How something stands after it was read again.
+
+    `open` is what nobody claims to be done yet; of what is `unknown` nobody can say, since it could
+    not be read.
+    """
+
+    GOOD = "good"
+    OPEN = "open"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing contradicts the record, and everything was read."""
+        return self in (Standing.GOOD, Standing.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of reading one thing again: its reference, how it stands, and the finding.
+
+    `details` name each part that is not as it should be, and `step` is the command that looks
+    closer.
+    """
+
+    reference: str
+    standing: Standing
+    finding: Message
+    details: tuple[Message, ...] = ()
+    step: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """What programs get."""
+        return {
+            "reference": self.reference,
+            "standing": self.standing.value,
+            "finding": str(self.finding),
+            "details": [str(one) for one in self.details],
+            "next": self.step,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What somebody looks for: the text as given, and the digits of a sha256 when it is one, whole or
+    shortened."""
+
+    text: str
+    digest: str = ""
+
+    def is_in(self, *texts: str) -> bool:
+        """Whether one of the texts holds it, large or small."""
+        wanted = self.text.casefold()
+        return any(wanted in text.casefold() for text in texts)
+
+    def is_digest(self, digest: str | None) -> bool:
+        """Whether these digits are the ones that are looked for."""
+        return bool(self.digest) and digest is not None and digest.startswith(self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something that was found: its reference, what it is there, its path, and how it stands when it
+    was read again just now (None: as the record says)."""
+
+    reference: str
+    role: Message
+    path: str = ""
+    standing: Standing | None = None
+    digest: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """What programs get."""
+        return {
+            "reference": self.reference,
+            "role": str(self.role),
+            "path": self.path,
+            "standing": self.standing.value if self.standing is not None else None,
+            "sha256": self.digest or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing as people and as programs see it, and the command that looks closer."""
+
+    reference: str
+    lines: Sequence[tuple[Message, object]]
+    value: Mapping[str, Json]
+    step: str = ""
+
+
+class Weight(StrEnum):
+    """What an event is worth: somebody says so, it was read back, or reading back showed that it is
+    not so."""
+
+    CLAIMED = "claimed"
+    PROVED = "proved"
+    REFUTED = "refuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The weight of an event, and what it is about: a later proof about the same answers a claim."""
+
+    weight: Weight
+    about: str
+
+
+Watch = Callable[[int, int, str], None]
+"""Told of bytes, files and the path at work since the last time."""
+
+
+def unwatched(size: int, files: int = 0, path: str = "") -> None:
+    """Nobody looks."""
+
+
 class Subject(Protocol):
-    """One room, as the desk knows it.  To look makes nothing and changes nothing."""
+    """One room, as the desk knows it.  To look makes nothing and changes nothing.
+
+    References are whole; errors of a single thing that is asked for are those of the room.
+    """
 
     @property
     def prefix(self) -> str:
         """How references of this room begin."""
+
+    def references(self) -> Iterable[str]:
+        """Everything that the record, or the place where it lies, says there is; oldest first."""
+
+    def show(self, reference: str) -> Shown:
+        """One thing, by what is kept of it."""
+
+    def find(self, sought: Sought) -> Iterator[Hit]:
+        """Everything of this room that holds the text, or bytes of the digest.
+
+        What can not be searched is a hit of unknown standing, so that nobody takes it for searched.
+        """
+
+    def verify(self, references: Iterable[str], watch: Watch = unwatched) -> Iterator[Verdict]:
+        """Read each thing again where it lies and compare it with the record, one after the other.
+
+        What is not there, or can not be read, is a verdict, never an error.
+        """
+
+    def weigh(self, event: Event) -> Weighed | None:
+        """What an event of this room is worth; None for one that neither claims nor proves."""
 
     def unfinished(self) -> Sequence[Unfinished]:
         """What somebody still has to look after, oldest first; what can not be read is among it."""

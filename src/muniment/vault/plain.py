@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import random
 import re
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -35,13 +33,11 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
+from muniment.vault.line import CHUNK, SILENCE_S, Line
 from muniment.vault.place import Address
 
-SILENCE_S = 60.0
 ANSWER_MOST = 16 << 20
-CHUNK = 256 << 10
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_LOST = (OSError, http.client.HTTPException)
 
 
 class PlainVault:
@@ -60,28 +56,19 @@ class PlainVault:
         pause: Callable[[float], None] = time.sleep,
         silence_s: float = SILENCE_S,
     ) -> None:
-        self._address = address
-        self._token = token
-        self._note = note
-        self._pause = pause
-        self._silence = silence_s
+        self._line = Line(address, token, note=note, pause=pause, silence_s=silence_s)
 
     @property
     def url(self) -> str:
         """Its address, as a person may read it."""
-        return f"{'https' if self._address.secure else 'http'}://{self._shown}{self._address.base}"
-
-    @property
-    def _shown(self) -> str:
-        host = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
-        return f"{host}:{self._address.port}"
+        return self._line.url
 
     # What there is
 
     def shelf(self) -> Shelf:
         """Everything there is, newest first."""
         _, said = self._json("GET", "/backups", 200, again=True)
-        with self._reading():
+        with self._line.shaped():
             listed = sorted(
                 (_listed(one) for one in said["backups"]), key=lambda one: one.created_at, reverse=True
             )
@@ -107,7 +94,7 @@ class PlainVault:
         """Remove one snapshot; that it is gone already is no error, for the answer may have been lost."""
         with (
             suppress(UnknownSnapshot),
-            self._call("DELETE", _snapshot_path(backup_id), again=True) as answer,
+            self._line.call("DELETE", _snapshot_path(backup_id), again=True) as answer,
         ):
             self._require(answer, UnknownSnapshot(where=backup_id), 204, 200)
 
@@ -141,7 +128,7 @@ class PlainVault:
         )
         if status == 409:
             return self._full(answer)
-        with self._reading():
+        with self._line.shaped():
             upload_id = _text(answer["upload_id"])
             if not 0 < len(upload_id) <= 256:
                 raise ValueError("upload_id")
@@ -151,7 +138,7 @@ class PlainVault:
         """Where an upload stands; `UploadGone` when it does not any more."""
         gone = UploadGone(where=printable(upload_id[:64]))
         _, answer = self._json("GET", _upload_path(upload_id), 200, again=True, missing=gone)
-        with self._reading():
+        with self._line.shaped():
             return _number(answer["offset"])
 
     def send(self, upload_id: str, start: int, data: bytes, total: int) -> int | Kept | Full:
@@ -173,20 +160,20 @@ class PlainVault:
             return self._kept(answer)
         if status == 409 and (not isinstance(answer, dict) or "offset" not in answer):
             return self._full(answer)
-        with self._reading():
+        with self._line.shaped():
             return _number(answer["offset"])
 
     def abort(self, upload_id: str) -> None:
         """Give an upload up."""
         gone = UploadGone(where=printable(upload_id[:64]))
-        with suppress(UploadGone), self._call("DELETE", _upload_path(upload_id), again=True) as answer:
+        with suppress(UploadGone), self._line.call("DELETE", _upload_path(upload_id), again=True) as answer:
             self._require(answer, gone, 204, 200)
 
     # Downloads
 
     def download(self, backup_id: str) -> Iterator[bytes]:
         """The bytes of the tar.gz; the last of them is followed by an error unless all were right."""
-        with self._call("GET", _snapshot_path(backup_id), again=True) as answer:
+        with self._line.call("GET", _snapshot_path(backup_id), again=True) as answer:
             self._require(answer, UnknownSnapshot(where=backup_id), 200)
             told = answer.headers.get("x-sha256", "").strip().lower()
             if not _DIGEST.fullmatch(told):
@@ -195,12 +182,12 @@ class PlainVault:
                 )
             length = answer.headers.get("content-length", "")
             state, size = hashlib.sha256(), 0
-            while block := self._read(answer, CHUNK):
+            while block := self._line.read(answer, CHUNK):
                 state.update(block)
                 size += len(block)
                 yield block
             if length.isascii() and length.isdigit() and size != int(length):
-                raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+                raise VaultUnreachable(where=self._line.shown, why=say("the answer was cut short"))
             if state.hexdigest() != told:
                 raise SnapshotDamaged(where=backup_id, why=say("its bytes are not those of its digest"))
 
@@ -216,86 +203,13 @@ class PlainVault:
         again: bool = False,
         missing: NotFound | None = None,
     ) -> tuple[int, Any]:
-        with self._call(method, path, body, headers or {}, again=again) as answer:
+        with self._line.call(method, path, None if body is None else [body], headers, again=again) as answer:
             self._require(answer, missing, *statuses)
-            data = self._whole(answer)
+            data = self._line.whole(answer, ANSWER_MOST)
         try:
             return answer.status, read_json(data)
         except NotJson as error:
-            raise VaultAnswer(where=self._shown, why=say("{finding}", finding=error)) from error
-
-    @contextmanager
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        *,
-        again: bool = False,
-    ) -> Iterator[http.client.HTTPResponse]:
-        """One call; with `again` one that was lost on the way is made once more."""
-        sent = {**(headers or {}), "authorization": f"Bearer {self._token()}"}
-        if body is not None:
-            sent["content-length"] = str(len(body))
-        try:
-            connection, answer = self._send(method, path, body, sent)
-        except _LOST as error:
-            if not again:
-                raise self._unreachable(error) from error
-            self._note(say("The vault did not answer ({error}); it is asked once more.", error=_told(error)))
-            self._pause(random.uniform(0.2, 1.0))
-            try:
-                connection, answer = self._send(method, path, body, sent)
-            except _LOST as second:
-                raise self._unreachable(second) from second
-        try:
-            yield answer
-        finally:
-            answer.close()
-            connection.close()
-
-    def _send(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        one = self._address
-        connection: http.client.HTTPConnection
-        if one.secure:
-            context = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(
-                one.host, one.port, timeout=self._silence, context=context
-            )
-        else:
-            connection = http.client.HTTPConnection(one.host, one.port, timeout=self._silence)
-        try:
-            connection.putrequest(method, one.base + path, skip_accept_encoding=True)
-            for name, value in headers.items():
-                connection.putheader(name, value)
-            connection.endheaders()
-            try:
-                for start in range(0, len(body or b""), CHUNK):
-                    connection.send(memoryview(body or b"")[start : start + CHUNK])
-            except (BrokenPipeError, ConnectionResetError):
-                # Refused before all of it was sent: the answer says why, if it is there.
-                return connection, connection.getresponse()
-            return connection, connection.getresponse()
-        except BaseException:
-            connection.close()
-            raise
-
-    def _read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
-        try:
-            return answer.read(most)
-        except _LOST as error:
-            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short")) from error
-
-    def _whole(self, answer: http.client.HTTPResponse) -> bytes:
-        data = self._read(answer, ANSWER_MOST + 1)
-        if len(data) > ANSWER_MOST:
-            raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=ANSWER_MOST))
-        if answer.length:
-            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
-        return data
+            raise VaultAnswer(where=self._line.shown, why=say("{finding}", finding=error)) from error
 
     def _require(self, answer: http.client.HTTPResponse, missing: NotFound | None, *statuses: int) -> None:
         """Raise what a status means where it is not one of these; what was said stands in the reason."""
@@ -314,7 +228,7 @@ class PlainVault:
         }
         kind = kinds.get(status, VaultUnreachable if status >= 500 else VaultAnswer)
         raise kind(
-            where=self._shown,
+            where=self._line.shown,
             why=say("it answered {status}: {finding}", status=status, finding=said)
             if said
             else say("it answered with status {status}", status=status),
@@ -323,7 +237,7 @@ class PlainVault:
     def _said(self, answer: http.client.HTTPResponse) -> str:
         """What an error of the wire says for people, as far as it has the shape of one."""
         try:
-            said = read_json(self._whole(answer))
+            said = read_json(self._line.whole(answer, ANSWER_MOST))
             parts = [said.get("message") or said.get("error")]
             detail = said.get("detail")
             parts += [detail.get("why")] if isinstance(detail, dict) else [detail]
@@ -334,17 +248,17 @@ class PlainVault:
     def _full(self, said: Any) -> Full:
         """What a 409 says of the slots; any other 409 is a refusal."""
         if isinstance(said, dict) and said.get("error") == "quota_exceeded":
-            with self._reading():
+            with self._line.shaped():
                 current = said["current"]
                 if not all(isinstance(one, dict) for one in current):
                     raise TypeError("current")
                 return Full(tuple(current))
         finding = str(said.get("message") or said.get("error") or "") if isinstance(said, dict) else ""
         why = say("it answered {status}: {finding}", status=409, finding=printable(finding[:500]))
-        raise BadUpload(where=self._shown, why=why)
+        raise BadUpload(where=self._line.shown, why=why)
 
     def _kept(self, said: Any) -> Kept:
-        with self._reading():
+        with self._line.shaped():
             backup_id, digest = _text(said["backup_id"]), _text(said["sha256"]).lower()
             if not is_snapshot_id(backup_id) or not _DIGEST.fullmatch(digest):
                 raise ValueError(backup_id)
@@ -355,23 +269,6 @@ class PlainVault:
                 _number_or_none(said["remaining_slots"]),
                 _digest_or_none(said.get("root")),
             )
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """What is said has to have the shape that a vault's answers have."""
-        try:
-            yield
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            finding = say("it has not the shape that it should have ({kind})", kind=type(error).__name__)
-            raise VaultAnswer(where=self._shown, why=finding) from error
-
-    def _unreachable(self, error: Exception) -> VaultUnreachable:
-        return VaultUnreachable(where=self._shown, why=say("{finding}", finding=_told(error)))
-
-
-def _told(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return printable(text or type(error).__name__)
 
 
 def _manifest(said: Description) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Floor 3, `vault`: a vault that is reached over HTTP; implements `muniment.bundle.vault.Vault`.
 
-The standard library's client does it: it streams both ways, follows no redirect that could carry a
-token elsewhere, and is imported in a moment.  What is answered is believed as far as it can be held
-to something: an index to its root and its own digest, a piece to its row by whoever inflates it.
+What is answered is believed as far as it can be held to something: an index to its root and its own
+digest, a piece to its row by whoever inflates it.
 """
 
 from __future__ import annotations
@@ -10,12 +9,9 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import random
-import ssl
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -49,18 +45,14 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
+from muniment.vault.line import CHUNK, SILENCE_S, Line
 from muniment.vault.place import Address
 from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
-
-SILENCE_S = 60.0
-FRESH_S = 20.0
-"""A connection that was idle for longer is not used again: the other side may just close it."""
 
 IDLE_MOST = 4
 """Connections that are kept for later calls."""
 
 ANSWER_MOST = 64 << 20
-CHUNK = 256 << 10
 
 _IDS_AT_ONCE = min(100_000, IDS_MOST)
 _REFUSALS: dict[str, type[MunimentError]] = {
@@ -88,22 +80,15 @@ class RemoteVault:
         monotonic: Callable[[], float] = time.monotonic,
         silence_s: float = SILENCE_S,
     ) -> None:
-        self._address = address
-        self._token = token
-        self._note = note
-        self._pause = pause
-        self._monotonic = monotonic
-        self._silence = silence_s
-        self._lock = threading.Lock()
-        self._idle: list[tuple[float, http.client.HTTPConnection]] = []
+        self._line = Line(
+            address, token, note=note, pause=pause, monotonic=monotonic, silence_s=silence_s, kept=IDLE_MOST
+        )
         self._identity = ""
 
     @property
     def url(self) -> str:
         """Its address, as a person may read it."""
-        one = self._address
-        host = f"[{one.host}]" if ":" in one.host else one.host
-        return f"{'https' if one.secure else 'http'}://{host}:{one.port}{one.base}"
+        return self._line.url
 
     @property
     def identity(self) -> str:
@@ -114,10 +99,7 @@ class RemoteVault:
 
     def close(self) -> None:
         """Let all connections go."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
+        self._line.close()
 
     # What there is
 
@@ -137,7 +119,7 @@ class RemoteVault:
         """What the creator said of a snapshot beside its label and sections."""
         _require_id(snapshot_id)
         said = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
-        with self._reading():
+        with self._line.shaped():
             facts = said["facts"]
             if not isinstance(facts, dict):
                 raise TypeError("an object was expected")
@@ -145,7 +127,7 @@ class RemoteVault:
 
     def _listing(self) -> Listing:
         said = self._json("GET", "/backups", again=True)
-        with self._reading():
+        with self._line.shaped():
             quota, limits = said["quota"], said["limits"]
             self._identity = _text(said["vault"])
             return Listing(
@@ -167,7 +149,7 @@ class RemoteVault:
             "/uploads/reserve",
             _dump({"format": FORMAT, "extent_ids": [one.hex() for one in first], "replace": replace}),
         )
-        with self._reading():
+        with self._line.shaped():
             upload, missing = _text(said["upload_id"]), _ids(said["missing"])
             if not is_ulid(upload):
                 raise ValueError(upload)
@@ -180,7 +162,7 @@ class RemoteVault:
         for start in range(0, max(1, len(ids)), _IDS_AT_ONCE):
             body = _dump({"extent_ids": [one.hex() for one in ids[start : start + _IDS_AT_ONCE]]})
             said = self._json("POST", f"{path}/missing", body, again=True)
-            with self._reading():
+            with self._line.shaped():
                 missing |= _ids(said["missing"])
         return missing
 
@@ -218,7 +200,7 @@ class RemoteVault:
             raise own.BadDescription(why=say("{finding}", finding=printable(str(error)))) from error
         judge_label(label, max(len(label), 1))
         answer = self._json("POST", path, [HEAD.pack(len(said)), said, index.to_bytes()])
-        with self._reading():
+        with self._line.shaped():
             stored = Stored(_snapshot(answer), answer["remaining_slots"])
         if stored.snapshot.root != index.root:
             raise VaultAnswer(where=stored.snapshot.id, why=say("it kept another snapshot than was sent"))
@@ -262,12 +244,12 @@ class RemoteVault:
             self._require(answer, 206 if start else 200)
             left = int(answer.headers.get("content-length", "-1"))
             state = hashlib.sha256()
-            while block := self._read(answer, CHUNK):
+            while block := self._line.read(answer, CHUNK):
                 state.update(block)
                 left -= len(block)
                 yield block
             if left != 0:
-                raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
+                raise VaultUnreachable(where=self._line.shown, why=say("the answer was cut short"))
             told = answer.headers.get("x-sha256", "")
             if not start and state.hexdigest() != told:
                 raise SnapshotDamaged(where=snapshot_id, why=say("its bytes are not those of its digest"))
@@ -280,46 +262,27 @@ class RemoteVault:
 
     # Calls
 
-    @property
-    def _shown(self) -> str:
-        return f"{self._address.host}:{self._address.port}"
-
     def _json(
         self, method: str, path: str, body: Sequence[bytes] | None = None, *, again: bool = False
     ) -> Any:
         with self._call(method, path, body, again=again) as answer:
             self._require(answer, 200, 201, 202)
-            data = self._whole(answer, ANSWER_MOST)
+            data = self._line.whole(answer, ANSWER_MOST)
         try:
             return read_json(data)
         except NotJson as error:
-            raise VaultAnswer(where=self._shown, why=say("{finding}", finding=error)) from error
+            raise VaultAnswer(where=self._line.shown, why=say("{finding}", finding=error)) from error
 
     def _bytes(self, method: str, path: str, most: int) -> bytes:
         with self._call(method, path, again=True) as answer:
             self._require(answer, 200)
-            return self._whole(answer, most)
+            return self._line.whole(answer, most)
 
     def _empty(self, method: str, path: str) -> None:
         with self._call(method, path) as answer:
             self._require(answer, 204)
-            self._whole(answer, 0)
+            self._line.whole(answer, 0)
 
-    def _whole(self, answer: http.client.HTTPResponse, most: int) -> bytes:
-        data = self._read(answer, most + 1)
-        if len(data) > most:
-            raise VaultAnswer(where=self._shown, why=say("it has more than {most} bytes", most=most))
-        if answer.length:
-            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short"))
-        return data
-
-    def _read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
-        try:
-            return answer.read(most)
-        except (OSError, http.client.HTTPException) as error:
-            raise VaultUnreachable(where=self._shown, why=say("the answer was cut short")) from error
-
-    @contextmanager
     def _call(
         self,
         method: str,
@@ -328,88 +291,18 @@ class RemoteVault:
         *,
         headers: Mapping[str, str] | None = None,
         again: bool = False,
-    ) -> Iterator[http.client.HTTPResponse]:
-        """One call; the connection is kept when its answer was read to the end.
-
-        With `again` a call that was lost on the way is made once more.
-        """
-        sent = {"authorization": f"Bearer {self._token()}", **(headers or {})}
+    ) -> AbstractContextManager[http.client.HTTPResponse]:
+        sent = dict(headers or {})
         if body is not None:
-            sent["content-length"] = str(sum(map(len, body)))
             sent["content-type"] = "application/json" if len(body) == 1 else "application/octet-stream"
-        try:
-            connection, answer = self._send(method, path, body, sent, fresh=not again)
-        except (OSError, http.client.HTTPException) as error:
-            if not again:
-                raise self._unreachable(error) from error
-            self._note(say("The vault did not answer ({error}); it is asked once more.", error=_shown(error)))
-            self._pause(random.uniform(0.2, 1.0))
-            try:
-                connection, answer = self._send(method, path, body, sent, fresh=True)
-            except (OSError, http.client.HTTPException) as second:
-                raise self._unreachable(second) from second
-        try:
-            yield answer
-        finally:
-            # One that was cut short counts as closed as well, and has a length left.
-            if answer.isclosed() and answer.length == 0 and not answer.will_close:
-                with self._lock:
-                    self._idle.append((self._monotonic(), connection))
-                    surplus = self._idle[:-IDLE_MOST]
-                    del self._idle[:-IDLE_MOST]
-                for _, former in surplus:
-                    former.close()
-            else:
-                answer.close()  # it holds the socket, too
-                connection.close()
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Sequence[bytes] | None,
-        headers: Mapping[str, str],
-        *,
-        fresh: bool,
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = self._connection(fresh)
-        try:
-            connection.putrequest(method, self._address.base + path, skip_accept_encoding=True)
-            for name, value in headers.items():
-                connection.putheader(name, value)
-            connection.endheaders()
-            try:
-                for part in _joined(body or ()):
-                    connection.send(part)
-            except (BrokenPipeError, ConnectionResetError):
-                # Refused before all of it was sent: the answer says why, if it is there.
-                return connection, connection.getresponse()
-            return connection, connection.getresponse()
-        except BaseException:
-            connection.close()
-            raise
-
-    def _connection(self, fresh: bool) -> http.client.HTTPConnection:
-        while not fresh:
-            with self._lock:
-                if not self._idle:
-                    break
-                since, found = self._idle.pop()
-            if self._monotonic() - since < FRESH_S:
-                return found
-            found.close()
-        one = self._address
-        if one.secure:
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(one.host, one.port, timeout=self._silence, context=context)
-        return http.client.HTTPConnection(one.host, one.port, timeout=self._silence)
+        return self._line.call(method, path, body, sent, again=again)
 
     def _require(self, answer: http.client.HTTPResponse, *statuses: int) -> None:
         """Raise what an answer says where it is not one of these."""
         if answer.status in statuses:
             return
         try:
-            said = read_json(self._whole(answer, ANSWER_MOST))
+            said = read_json(self._line.whole(answer, ANSWER_MOST))
             kind = _REFUSALS.get(said["error"])
             detail = said["detail"]
             where, why = str(detail["where"])[:500], str(detail["why"])[:2000]
@@ -421,43 +314,12 @@ class RemoteVault:
         if kind is None:
             finding = say("it answered with status {status}", status=answer.status)
             unreachable = answer.status >= 500
-            raise (VaultUnreachable if unreachable else VaultAnswer)(where=self._shown, why=finding)
+            raise (VaultUnreachable if unreachable else VaultAnswer)(where=self._line.shown, why=finding)
         if kind is UnknownSnapshot or issubclass(kind, NotFound):
             raise kind(where=printable(where), why=None, **facts)
         raise kind(
             where=printable(where), why=say("{finding}", finding=printable(why)) if why else None, **facts
         )
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """What is said has to have the shape that a vault's answers have."""
-        try:
-            yield
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            finding = say("it has not the shape that it should have ({kind})", kind=type(error).__name__)
-            raise VaultAnswer(where=self._shown, why=finding) from error
-
-    def _unreachable(self, error: Exception) -> VaultUnreachable:
-        return VaultUnreachable(where=self._shown, why=say("{finding}", finding=_shown(error)))
-
-
-def _shown(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return printable(text or type(error).__name__)
-
-
-def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer parts, so that a small one costs no packet of its own."""
-    waiting: list[bytes] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += len(part)
-        if size >= CHUNK:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)
 
 
 def _dump(value: object) -> list[bytes]:

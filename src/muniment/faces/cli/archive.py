@@ -157,14 +157,7 @@ def _keep(
         receipts = archive.keep(requests, card_root=card_root, progress=lambda files, read: advance(read))
     terminal.result({"receipts": [one.to_json() for one in receipts]}, lambda: _print(call, receipts, style))
     for receipt in receipts:
-        terminal.note(
-            say(
-                "moved {source} → {address}; undo: muniment archive undo {reference}",
-                source=receipt.source.posix,
-                address=receipt.address.path.posix,
-                reference=receipt.reference,
-            )
-        )
+        tell_moved(call, receipt)
         for warning in receipt.warnings:
             terminal.note(say("warning: {warning}", warning=warning))
     return None
@@ -190,6 +183,18 @@ def _status_answer(call: Call, file: str | None) -> bytes | None:
     path = Path(file)
     with Root.open(real_folder(path.parent)) as root:
         return root.read(RelPath.parse(path.name), limit=_ANSWER_LIMIT)
+
+
+def tell_moved(call: Call, receipt: Receipt) -> None:
+    """Say where something went, and how it comes back."""
+    call.terminal.note(
+        say(
+            "moved {source} → {address}; undo: muniment archive undo {reference}",
+            source=receipt.source.posix,
+            address=receipt.address.path.posix,
+            reference=receipt.reference,
+        )
+    )
 
 
 def _print(call: Call, receipts: Sequence[Receipt], style: str) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from muniment.canonical import NotJson, read_json
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
 from muniment.faces.cli.handoff import read_input
-from muniment.faces.cli.usage import wrong
+from muniment.faces.cli.usage import strict_json, wrong
 from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.settings import BOARD as WHERE
 from muniment.handoff.worker import Worker
@@ -25,15 +24,6 @@ def _board(call: Call, path: str | None) -> CentralBoard:
     return CentralBoard(
         call.house.workspace, call.house.root.relative(path or call.house.settings().get(WHERE))
     )
-
-
-def _json(text: str | bytes) -> Any:
-    try:
-        return read_json(text)
-    except NotJson as error:
-        raise wrong(
-            say("this is not strict JSON: {finding}", finding=error), click.get_current_context()
-        ) from error
 
 
 @command(rehearses=False, examples=("muniment board show --at Parser", "muniment board show --at /parser"))
@@ -96,7 +86,7 @@ def propose(
         raise wrong(say("give either --patch, or --heading and --text"), click.get_current_context())
     if handoff is not None and path is not None:
         raise wrong(say("give either --handoff or --path"), click.get_current_context())
-    operations = _json(read_input(call, patch)) if patch is not None else None
+    operations = strict_json(read_input(call, patch)) if patch is not None else None
     given: dict[str, Any] = {"operations": operations, "heading": heading or "", "text": text or ""}
     if handoff is not None:
         closure = Worker(call.house.handoffs()).propose(handoff, **given)
@@ -137,7 +127,7 @@ def apply(call: Call, handoff: str | None, proposal: str | None, writer: str, pa
     if handoff is not None:
         done: Applied = call.house.handoffs().apply(handoff, writer)
     else:
-        done = _board(call, path).apply(_json(read_input(call, proposal or "")))
+        done = _board(call, path).apply(strict_json(read_input(call, proposal or "")))
     value: dict[str, Any] = {
         "version": done.version,
         "sha256": done.sha256,

@@ -29,7 +29,7 @@ class Call:
         self.glanced = glanced
         self._streams = streams
         self._host_language = host_language
-        self._build_house = build_house
+        self.build_house = build_house
         self._house: House | None = None
         self.terminal = self._terminal(glanced)
 
@@ -37,7 +37,7 @@ class Call:
     def house(self) -> House:
         """The rooms, built when first asked for."""
         if self._house is None:
-            self._house = self._build_house(
+            self._house = self.build_house(
                 workspace=self.options.workspace, environment=self.environment, note=self.terminal.note
             )
         return self._house

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from muniment.canonical import NotJson, read_json
+from muniment.canonical import Json
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.handoff import read_input
-from muniment.faces.cli.usage import wrong
+from muniment.faces.cli.usage import strict_json, wrong
 from muniment.faces.cli.values import Word
 from muniment.handoff.model import OWN, Target
 from muniment.handoff.service import Handoffs
@@ -116,11 +114,11 @@ def give_back(
     elif conclusion is None:
         raise wrong(say("give either --file or --conclusion"), click.get_current_context())
     else:
-        closures = [_object(read_input(call, each)) for each in closure]
+        closures = [strict_json(read_input(call, each)) for each in closure]
         data = worker.compose(
             handoff,
             conclusion=conclusion,
-            evidence=[_object(each) if each.lstrip().startswith("{") else each for each in evidence],
+            evidence=[strict_json(each) if each.lstrip().startswith("{") else each for each in evidence],
             gaps=gap,
             artifact_paths=artifact,
             closures=closures,
@@ -134,35 +132,12 @@ def give_back(
         call.terminal.note(say("an earlier return is superseded and kept"))
 
 
-def _object(text: str | bytes) -> Any:
-    try:
-        return read_json(text)
-    except NotJson as error:
-        raise wrong(
-            say("this is not strict JSON: {finding}", finding=error), click.get_current_context()
-        ) from error
-
-
 @command(rehearses=False)
 @argument("handoff", about=say("A handoff (ho_…)."))
 def show(call: Call, handoff: str) -> None:
     """Show everything kept of a handoff, except nonces and anchors."""
-    subject = HandoffSubject(call.house.handoffs())
-    shown = subject.show(handoff)
-
-    def people() -> None:
-        rows: list[tuple[Any, object]] = [
-            (say("handoff"), handoff),
-            (say("goal"), printable(shown["packet"]["goal"])),
-            (say("recipient"), shown["recipient"] or "–"),
-            (say("state"), shown["state"]),
-            (say("asked again"), shown["calls"]),
-            (say("returns"), shown["returns"]),
-            (say("missing"), ", ".join(shown["missing"]) or "–"),
-        ]
-        call.terminal.lines(rows)
-
-    call.terminal.result(dict(shown), people)
+    shown = HandoffSubject(call.house.handoffs()).show(handoff)
+    call.terminal.result(shown.value, lambda: call.terminal.lines(shown.lines))
 
 
 @command(rehearses=False)
@@ -171,17 +146,7 @@ def list_handoffs(call: Call, only_open: bool) -> None:
     """List handoffs, newest first."""
     papers = call.house.handoffs().papers
     found = list(reversed(papers.unfinished() if only_open else papers.every()))
-    value: list[Any] = [
-        {
-            "handoff_id": each.handoff_id,
-            "state": each.state,
-            "recipient": each.recipient,
-            "goal": each.goal,
-            "created": each.created,
-            "missing": list(each.missing),
-        }
-        for each in found
-    ]
+    value: list[Json] = [each.to_json() for each in found]
 
     def people() -> None:
         if not found:

@@ -24,6 +24,7 @@ _SUBJECTS = {
     "permissions": say("permissions"),
     "file system": say("file system"),
     "ledger": say("ledger"),
+    "containers": say("containers"),
     "schedule": say("schedule"),
     "vault": say("vault"),
     "vault's device": say("vault's device"),
@@ -45,6 +46,7 @@ def doctor(call: Call) -> ExitCode | None:
         mend=not call.options.dry_run,
         subjects=house.subjects(),
         vault=kept,
+        containers=house.containers.runtime,
         schedule=house.scheduled,
     )
 

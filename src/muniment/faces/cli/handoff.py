@@ -234,11 +234,9 @@ def export(call: Call, handoff: str, folder: str) -> None:
     call.terminal.next_step(f"muniment verify {folder}")
 
 
-@command(rehearses=False, examples=("muniment verify proof",))
-@argument("folder", about=say("A folder that `export` wrote."))
-def verify(call: Call, folder: str) -> ExitCode | None:
-    """Judge an exported folder anew, from its bytes alone."""
-    found = verify_folder(Path(folder))
+def verify_export(call: Call, folder: Path) -> None:
+    """Judge an exported folder anew, from its bytes alone, and show its rows."""
+    found = verify_folder(folder)
     value: dict[str, Any] = {
         "handoff_id": found.handoff_id,
         "complete": found.now.complete,
@@ -251,7 +249,6 @@ def verify(call: Call, folder: str) -> ExitCode | None:
         call.terminal.note(say("taken from the verdict then, not repeated: {names}", names=names))
     if not found.now.complete:
         raise incomplete(found.now)
-    return None
 
 
 HANDOFF = Group(

@@ -13,9 +13,11 @@ from muniment.errors import ExitCode, Interrupted
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
-from muniment.faces.cli.values import Word
+from muniment.faces.cli.values import JobName, Word
+from muniment.job.history import History
 from muniment.job.planning import PlanRequest
 from muniment.job.service import View
+from muniment.job.tool_run import Pull, PullOutcome
 from muniment.message import Message, say
 from muniment.path import RelPath
 from muniment.record.consent import WitnessKind
@@ -25,7 +27,9 @@ _JOB = say("The job's id.")
 
 
 @command(rehearses=False, examples=("muniment job init rna-7 --objective 'align 48 samples'",))
-@argument("job", required=False, about=say("Its id, which also names its folder; none: a new one."))
+@argument(
+    "job", type=JobName(), required=False, about=say("Its id, which also names its folder; none: a new one.")
+)
 @option("--objective", metavar="WORDS", default="", about=say("What it is for."))
 @option("--project", metavar="ID", default="", about=say("The project at the engine."))
 @option("--engine", type=Word("cwl", "wes", "fkit"), about=say("What runs it; none: the setting job.engine."))
@@ -35,7 +39,7 @@ def init(call: Call, job: str | None, objective: str, project: str, engine: str 
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @argument("documents", nargs=-1, required=True, about=say("Ids of documents that were read."))
 def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
     """Record which documents the job rests on."""
@@ -51,7 +55,7 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
     ),
     examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/h.fa",),
 )
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--flow", metavar="FLOW", required=True, about=say("A CWL file, or the id of the engine's flow."))
 @option("--input", "place", metavar="PATH", default="", about=say("The folder in which the inputs lie."))
 @option("--bind", "binds", metavar="PORT=PATH", multiple=True, about=say("Give this port this file."))
@@ -113,7 +117,7 @@ def plan(
         ),
     ),
 )
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--plan", "digest", metavar="SHA256", about=say("The plan that was shown, by its digest."))
 def confirm(call: Call, job: str, digest: str | None) -> None:
     """Confirm exactly the plan that was shown."""
@@ -135,7 +139,7 @@ def confirm(call: Call, job: str, digest: str | None) -> None:
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def revise(call: Call, job: str) -> None:
     """Take the plan back; a confirmation of it is void."""
     show(call, call.house.jobs.revise(job))
@@ -145,7 +149,7 @@ def revise(call: Call, job: str) -> None:
     rehearses=False,
     more=(say("When an answer was lost, the job is looked up first; nothing is submitted twice."),),
 )
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--found", metavar="ID", about=say("The engine has it, under this id: a person looked."))
 @option("--absent", is_flag=True, about=say("The engine does not have it: a person looked."))
 def submit(call: Call, job: str, found: str | None, absent: bool) -> None:
@@ -156,7 +160,7 @@ def submit(call: Call, job: str, found: str | None, absent: bool) -> None:
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def poll(call: Call, job: str) -> ExitCode | None:
     """Ask the engine how the job is."""
     view = call.house.jobs.poll(job)
@@ -165,7 +169,7 @@ def poll(call: Call, job: str) -> ExitCode | None:
 
 
 @command(rehearses=False, examples=("muniment job finalize rna-7 --tool FastQC:3 --summary fastqc.json",))
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--tool", metavar="NAME:VERSION", about=say("Look up this tool, by its exact version."))
 @option("--summary", metavar="FILE", about=say("The tool's summary, where the engine has none."))
 def finalize(call: Call, job: str, tool: str | None, summary: str | None) -> ExitCode | None:
@@ -178,7 +182,7 @@ def finalize(call: Call, job: str, tool: str | None, summary: str | None) -> Exi
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def cancel(call: Call, job: str) -> None:
     """Stop a job, at its engine and on record."""
     show(call, call.house.jobs.cancel(job))
@@ -189,6 +193,31 @@ def show(call: Call, view: View, *, suggest: bool = True) -> None:
     call.terminal.result(view.to_json(), lambda: _lines(call, view))
     if suggest:
         call.terminal.note(view.next)
+
+
+def tool_rows(history: History) -> list[tuple[Message, object]]:
+    """What became of the tool: its image, and each run of it in one line."""
+    rows: list[tuple[Message, object]] = []
+    pull = history.pull
+    if pull is not None:
+        rows.append((say("image"), _image(pull)))
+        if pull.moved:
+            rows.append((say("moved tag"), say("before it was {id}", id=pull.pre_image_id)))
+    for one in history.runs:
+        code = "" if one.exit_code is None else f" {one.exit_code}"
+        found = say("{outcome}{code}: {why}", outcome=one.outcome.value, code=code, why=one.why)
+        rows.append((say("run"), say("succeeded") if one.succeeded else found))
+    if history.run_intent is not None:
+        rows.append((say("run"), say("going on as {name}", name=history.run_intent.container)))
+    return rows
+
+
+def _image(pull: Pull) -> Message:
+    if pull.failed:
+        return say("{image} could not be fetched: {why}", image=pull.reference, why=pull.why)
+    if pull.outcome is PullOutcome.PRESENT:
+        return say("{image} was here already: {id}", image=pull.reference, id=pull.post_image_id)
+    return say("{image} was fetched: {id}", image=pull.reference, id=pull.post_image_id)
 
 
 def _answer(call: Call, view: View) -> None:
@@ -223,6 +252,7 @@ def _lines(call: Call, view: View) -> None:
         (say("output"), f"{one.path} ({one.role}, {one.size} B, {one.sha256[:12]})")
         for one in view.registry.execution.downstream.outputs
     ]
+    rows += tool_rows(view.history)
     call.terminal.lines(rows)
     if view.bindings and workflow.phase in ("planned", "awaiting_plan_confirmation"):
         _table(call, view)
@@ -292,6 +322,8 @@ JOB = Group(
         "finalize": Entry("muniment.faces.cli.job:finalize", say("Take in the results.")),
         "gap": Entry("muniment.faces.cli.jobs:gap", say("Stop at what the documents do not say.")),
         "resolve-gap": Entry("muniment.faces.cli.jobs:resolve_gap", say("Go on where the gap was met.")),
+        "pull": Entry("muniment.faces.cli.job_tool:pull", say("Fetch the image of its tool.")),
+        "run": Entry("muniment.faces.cli.job_tool:run", say("Run its tool, without a network.")),
         "cancel": Entry("muniment.faces.cli.job:cancel", say("Stop it, at its engine and on record.")),
         "show": Entry("muniment.faces.cli.jobs:show_job", say("Show one job as it stands.")),
         "list": Entry("muniment.faces.cli.jobs:list_jobs", say("List all jobs.")),

@@ -8,7 +8,7 @@ from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.job import read_file, show
-from muniment.faces.cli.values import Word
+from muniment.faces.cli.values import JobName, Word
 from muniment.job.errors import NotConfirmed
 from muniment.job.reader import LARGEST_FILE
 from muniment.job.verify import Report
@@ -45,14 +45,14 @@ def list_jobs(call: Call) -> None:
 
 
 @command()
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def show_job(call: Call, job: str) -> None:
     """Show one job as it stands, and what comes next."""
     show(call, call.house.jobs.show(job))
 
 
 @command()
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def verify(call: Call, job: str) -> ExitCode | None:
     """Read everything of a job again and compare it with what is on record."""
     report = call.house.jobs.verify(job)
@@ -66,10 +66,12 @@ def _report(call: Call, report: Report) -> None:
         call.terminal.say(say("{mark} {name}: {finding}", mark=mark, name=one.name, finding=one.finding))
         for detail in one.details:
             call.terminal.print(f"    {detail}")
+    if report.good and not report.complete:
+        call.terminal.say(say("The record is true. What it says: the job is not complete."))
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--topic", metavar="WORDS", required=True, about=say("What it is about."))
 @option("--reason", metavar="WORDS", required=True, about=say("Why nothing can go on without it."))
 @option("--attempted", metavar="ID", multiple=True, about=say("A document that was tried."))
@@ -83,7 +85,7 @@ def gap(
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 def resolve_gap(call: Call, job: str) -> None:
     """What was missing has been found: go on where the gap was met."""
     show(call, call.house.jobs.resolve_gap(job))
@@ -98,7 +100,7 @@ def resolve_gap(call: Call, job: str) -> None:
         ),
     ),
 )
-@argument("job", about=say("The id that it gets here."))
+@argument("job", type=JobName(), about=say("The id that it gets here."))
 @argument("file", about=say("The YAML file."))
 @option("--engine", type=Word("cwl", "wes", "fkit"), about=say("What runs it; none: the setting job.engine."))
 def import_job(call: Call, job: str, file: str, engine: str | None) -> None:
@@ -120,7 +122,7 @@ def import_job(call: Call, job: str, file: str, engine: str | None) -> None:
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@argument("job", type=JobName(), about=_JOB)
 @option("--reason", metavar="WORDS", required=True, about=say("Who wrote it, and why it is right."))
 def adopt(call: Call, job: str, reason: str) -> None:
     """Accept a registry that somebody else wrote, with the reason on record."""

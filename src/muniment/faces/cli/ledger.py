@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from muniment.backup.witnesses import kept_witnesses
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.clock import read_instant
+from muniment.desk.ledger import ReadWhole, read_whole
 from muniment.digest import Digest
 from muniment.disk.root import Root, real_folder
 from muniment.disk.write import write_verified
-from muniment.errors import ExitCode, MunimentError
+from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
@@ -24,8 +24,8 @@ from muniment.message import Message, say, say_count
 from muniment.path import RelPath
 from muniment.record.errors import NotInLedger
 from muniment.record.locate import locate_digest, locate_path
+from muniment.record.reference import Kind
 from muniment.record.verify import Verdict, name_damage
-from muniment.record.verify import verify as verify_ledger
 from muniment.record.witness import Witness, bear_witness
 
 _LATEST = 20
@@ -62,10 +62,10 @@ def _when(text: str) -> str:
 
 
 @command()
-@argument("event_id", about=say("The id of an event."))
+@argument("event_id", about=say("An event (ev_…)."))
 def show(call: Call, event_id: str) -> None:
     """Show one event whole."""
-    record = call.house.workspace.ledger.find(event_id).to_json()
+    record = call.house.workspace.ledger.find(event_id.removeprefix(Kind.EVENT.value)).to_json()
     call.terminal.result(record, lambda: call.terminal.print(json.dumps(record, indent=2, ensure_ascii=True)))
 
 
@@ -85,38 +85,24 @@ def show(call: Call, event_id: str) -> None:
 def verify(call: Call, files: tuple[str, ...]) -> ExitCode | None:
     """Read the whole ledger and check each record and each link."""
     workspace = call.house.workspace
-    carried: dict[Witness, str] = {_witness(Path(file)): file for file in files}
-    unreachable = _fetch(call, workspace.identity.root_id, carried)
-    verdict = verify_ledger(workspace.ledger, carried, root_id=workspace.identity.root_id)
+    read = read_whole(workspace, call.house.any_vault, {_witness(Path(file)): file for file in files})
+    verdict, carried, error = read.found, read.carried, read.unreachable
+    if error is not None:
+        what = say("{what} {where}", what=error.message, where=error.where)
+        call.terminal.note(say("The vault's witnesses were not compared: {why}", why=what))
     if verdict.foreign:
         raise wrong(
             say("the witness is of another workspace: {root_id}", root_id=verdict.foreign[0].root_id),
             click.get_current_context(),
         )
     named = None if call.options.dry_run else name_damage(workspace.ledger, verdict)
-    told = {**_verdict(verdict, carried), "vault_unreachable": unreachable}
-    call.terminal.result(told, lambda: _show(call, verdict, carried))
+    told = {**_verdict(verdict, carried), "vault_unreachable": error.code if error is not None else None}
+    call.terminal.result(told, lambda: _show(call, read))
     if named is not None:
         call.terminal.note(
             say("The damage is now on record: {event_id} begins a new segment.", event_id=named.event_id)
         )
     return None if verdict.whole else ExitCode.NOT_VERIFIED
-
-
-def _fetch(call: Call, root_id: str, carried: dict[Witness, str]) -> str | None:
-    """Add the witnesses of the vault, if there is one; why it can not be reached, if it can not.
-
-    The ledger is judged all the same: whoever is offline learns what can be learnt there.
-    """
-    try:
-        vault = call.house.existing_vault
-        for snapshot, witness in kept_witnesses(vault, root_id) if vault is not None else ():
-            carried.setdefault(witness, snapshot)
-    except MunimentError as error:
-        what = say("{what} {where}", what=error.message, where=error.where)
-        call.terminal.note(say("The vault's witnesses were not compared: {why}", why=what))
-        return error.code
-    return None
 
 
 def _verdict(verdict: Verdict, carried: Mapping[Witness, str]) -> dict[str, Json]:
@@ -146,8 +132,8 @@ def _verdict(verdict: Verdict, carried: Mapping[Witness, str]) -> dict[str, Json
     }
 
 
-def _show(call: Call, verdict: Verdict, carried: Mapping[Witness, str]) -> None:
-    terminal = call.terminal
+def _show(call: Call, read: ReadWhole) -> None:
+    terminal, verdict, carried = call.terminal, read.found, read.carried
     if verdict.whole:
         terminal.say(
             say_count(
@@ -165,25 +151,8 @@ def _show(call: Call, verdict: Verdict, carried: Mapping[Witness, str]) -> None:
                 verdict.events,
             )
         )
-    for finding in verdict.findings:
-        terminal.say(
-            say(
-                "  {segment}, line {line}, byte {offset}: {why}",
-                segment=finding.segment,
-                line=finding.line,
-                offset=finding.offset,
-                why=finding.why,
-            )
-        )
-    for witness in verdict.contradicted:
-        terminal.say(
-            say(
-                "  the witness in {source}, of {at}, saw {count} events; they are not there",
-                source=carried[witness],
-                at=witness.at,
-                count=witness.count,
-            )
-        )
+    for detail in read.details():
+        terminal.say(say("  {detail}", detail=detail))
     if verdict.named_damage:
         terminal.say(
             say_count(

@@ -8,6 +8,7 @@ from muniment.archive.model import Request
 from muniment.archive.sweep import Gathered, gather
 from muniment.canonical import Json, canonical
 from muniment.errors import ExitCode
+from muniment.faces.cli.archive import tell_moved
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.confirm import confirmed
 from muniment.faces.cli.frame import argument, command, option
@@ -60,14 +61,7 @@ def sweep(call: Call) -> ExitCode | None:
         lambda: terminal.print(status_line(receipts[0].address.archive_id)),
     )
     for receipt in receipts:
-        terminal.note(
-            say(
-                "moved {source} → {address}; undo: muniment archive undo {reference}",
-                source=receipt.source.posix,
-                address=receipt.address.path.posix,
-                reference=receipt.reference,
-            )
-        )
+        tell_moved(call, receipt)
     return None
 
 

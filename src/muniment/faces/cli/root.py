@@ -56,8 +56,18 @@ ROOT = Group(
         "ledger": Entry(
             "muniment.faces.cli.ledger:LEDGER", say("See what was recorded, and whether the record is whole.")
         ),
+        "show": Entry("muniment.faces.cli.desk:show", say("Show one thing of any room, by its reference.")),
+        "find": Entry(
+            "muniment.faces.cli.desk:find",
+            say("Find a text, a digest or a reference in every room and in the snapshots."),
+        ),
         "verify": Entry(
-            "muniment.faces.cli.handoff:verify", say("Judge an exported folder anew, from its bytes alone.")
+            "muniment.faces.cli.desk:verify",
+            say("Read things again and compare them with their record: one, several, or everything."),
+        ),
+        "timeline": Entry(
+            "muniment.faces.cli.desk:timeline",
+            say("Show what was recorded, and which claims were proved."),
         ),
         "doctor": Entry(
             "muniment.faces.cli.doctor:doctor", say("Look for what is wrong, and mend what is safe to mend.")

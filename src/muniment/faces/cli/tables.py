@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from rich.console import Console
 from rich.table import Table
@@ -11,9 +12,16 @@ from rich.text import Text
 
 
 def render_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, colour: bool
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    colour: bool,
+    styles: Sequence[str] = (),
 ) -> list[str]:
     """Lines of a table at most `width` columns wide; cells that do not fit are folded.
+
+    `styles` are colours of the rows, for as many as there are.
 
     >>> render_table(["name", "size"], [["a", "1"]], 40, colour=False)
     ['name  size', 'a     1']
@@ -21,8 +29,8 @@ def render_table(
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold" if colour else "")
     for heading in headings:
         table.add_column(Text(heading), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for row, style in zip_longest(rows, styles, fillvalue=""):
+        table.add_row(*(Text(cell) for cell in row), style=style if colour else "")
     buffer = io.StringIO()
     console = Console(
         file=buffer,

@@ -117,14 +117,19 @@ class Terminal:
             raise Interrupted()
         return line.strip()
 
-    def table(self, columns: Sequence[Message], rows: Sequence[Sequence[object]]) -> None:
-        """Show rows under headings, fitted to the screen; cells are texts or facts of any kind."""
+    def table(
+        self, columns: Sequence[Message], rows: Sequence[Sequence[object]], styles: Sequence[str] = ()
+    ) -> None:
+        """Show rows under headings, fitted to the screen; cells are texts or facts of any kind.
+
+        `styles` are colours of whole rows (red, green, yellow), where colours are shown.
+        """
         from muniment.faces.cli.tables import render_table
 
         fitted = self.width if is_terminal(self._person()) else _UNFITTED
         headings = [self.text(column) for column in columns]
         cells = [[str(self.translator.fact(cell)) for cell in row] for row in rows]
-        for line in render_table(headings, cells, fitted, colour=self._colour_out):
+        for line in render_table(headings, cells, fitted, colour=self._colour_out, styles=styles):
             self.print(line)
 
     def lines(self, rows: Sequence[tuple[Message, object]]) -> None:

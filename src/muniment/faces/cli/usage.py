@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -80,3 +81,14 @@ def near(finding: Message, wrote: str, known: Iterable[str]) -> Message:
     if not close:
         return finding
     return say("{finding}; did you mean {names}?", finding=finding, names=tuple(close))
+
+
+def strict_json(text: str | bytes) -> Any:
+    """A value that a person gave as JSON; a wrong call where it is none."""
+    from muniment.canonical import NotJson, read_json  # not every command needs it
+
+    try:
+        return read_json(text)
+    except NotJson as error:
+        why = say("this is not strict JSON: {finding}", finding=error)
+        raise wrong(why, click.get_current_context()) from error

@@ -8,6 +8,7 @@ import click
 
 from muniment.faces.i18n.language import Language, read_language
 from muniment.message import Message, say
+from muniment.record.reference import job_named
 
 
 class BadValue(click.BadParameter):
@@ -57,6 +58,16 @@ class Whole(click.ParamType[int]):
                 most=self.most,
             )
         )
+
+
+class JobName(click.ParamType[str]):
+    """The id of a job, as it is or as its reference."""
+
+    name = "job"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The id."""
+        return job_named(str(value))
 
 
 class LanguageCode(click.ParamType[str]):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from muniment.canonical import Json
 from muniment.clock import system_clock
+from muniment.desk.vault import PARTS
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
@@ -22,13 +23,6 @@ from muniment.vault.place import address_of
 if TYPE_CHECKING:
     from muniment.vault.remote import RemoteVault
 
-_PARTS: dict[Part, Message] = {
-    Part.CATALOGUE: say("catalogue"),
-    Part.PACK: say("file of pieces"),
-    Part.EXTENT: say("piece"),
-    Part.SNAPSHOT: say("snapshot"),
-    Part.UNKNOWN: say("unknown file"),
-}
 _SHOWN = 100
 """So many findings are shown to a person; a program gets all of them."""
 
@@ -156,7 +150,7 @@ def _show_findings(call: Call, found: Examined) -> None:
         terminal.say(say("whole: {pieces}, {size}", pieces=pieces, size=size(found.bytes)))
         return
     terminal.say(say("NOT whole: {pieces}, {size}", pieces=pieces, size=size(found.bytes)))
-    rows = [[_PARTS[one.part], one.name, one.why] for one in found.findings[:_SHOWN]]
+    rows = [[PARTS[one.part], one.name, one.why] for one in found.findings[:_SHOWN]]
     terminal.table([say("what"), say("name"), say("finding")], rows)
     if len(found.findings) > _SHOWN:
         terminal.say(say_count("and {count} more", "and {count} more", len(found.findings) - _SHOWN))

@@ -170,23 +170,13 @@ def _check(house: House, given: Mapping[str, Any], _: Client) -> Answer:
 
 
 def _show(house: House, given: Mapping[str, Any], _: Client) -> Answer:
-    return answered(dict(HandoffSubject(house.handoffs()).show(given["handoff"])))
+    return answered(dict(HandoffSubject(house.handoffs()).papers(given["handoff"])))
 
 
 def _list(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     papers = house.handoffs().papers
     found = list(reversed(papers.unfinished() if given.get("openOnly", False) else papers.every()))
-    rows: list[Json] = [
-        {
-            "handoff_id": each.handoff_id,
-            "state": each.state,
-            "recipient": each.recipient,
-            "goal": each.goal,
-            "created": each.created,
-            "missing": list(each.missing),
-        }
-        for each in found[:LISTED]
-    ]
+    rows: list[Json] = [each.to_json() for each in found[:LISTED]]
     return answered({"total": len(found), "handoffs": rows})
 
 

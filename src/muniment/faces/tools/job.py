@@ -11,13 +11,14 @@ from muniment.digest import Digest
 from muniment.faces.errors import InvalidArgument
 from muniment.faces.house import House
 from muniment.faces.tools import job_shapes as shapes
-from muniment.faces.tools.tool import LISTED, Answer, Client, Question, Tool, answered
+from muniment.faces.tools.tool import LISTED, Act, Answer, Client, Question, Tool, answered
 from muniment.job.errors import NotConfirmed
 from muniment.job.planning import PlanRequest
 from muniment.job.service import View
 from muniment.message import Message, say
 from muniment.path import printable
 from muniment.record.consent import WitnessKind
+from muniment.record.reference import job_named
 
 
 def _shown(view: View, *, failed: bool = False) -> Answer:
@@ -150,6 +151,21 @@ def _resolve_gap(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.resolve_gap(given["job"]))
 
 
+def _pull(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    return _shown(house.jobs.pull(given["job"]))
+
+
+def _run(house: House, given: Mapping[str, Any], _: Client) -> Answer:
+    top = house.root.path
+    view = house.jobs.run(
+        given["job"],
+        given["argv"],
+        inputs=[str(Path(top, one)) for one in given.get("inputs", ())],
+        scripts=[str(Path(top, one)) for one in given.get("scripts", ())],
+    )
+    return _shown(view, failed=not view.history.runs[-1].succeeded)
+
+
 def _cancel(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.cancel(given["job"]))
 
@@ -200,21 +216,33 @@ def _adopt(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     return _shown(house.jobs.adopt(given["job"], given["reason"]))
 
 
+def _by_name(act: Act) -> Act:
+    """A job may be given by its id or by its reference."""
+
+    def named(house: House, given: Mapping[str, Any], client: Client) -> Answer | Question:
+        name = {"job": job_named(given["job"])} if "job" in given else {}
+        return act(house, {**given, **name}, client)
+
+    return named
+
+
 TOOLS = (
-    Tool(shapes.INIT, _init),
-    Tool(shapes.DOCS, _docs),
-    Tool(shapes.PLAN, _plan),
-    Tool(shapes.CONFIRM, _confirm),
-    Tool(shapes.REVISE, _revise),
-    Tool(shapes.SUBMIT, _submit),
-    Tool(shapes.POLL, _poll),
-    Tool(shapes.FINALIZE, _finalize),
-    Tool(shapes.GAP, _gap),
-    Tool(shapes.RESOLVE_GAP, _resolve_gap),
-    Tool(shapes.CANCEL, _cancel),
-    Tool(shapes.SHOW, _show),
-    Tool(shapes.LIST, _list),
-    Tool(shapes.VERIFY, _verify),
-    Tool(shapes.IMPORT, _import),
-    Tool(shapes.ADOPT, _adopt),
+    Tool(shapes.INIT, _by_name(_init)),
+    Tool(shapes.DOCS, _by_name(_docs)),
+    Tool(shapes.PLAN, _by_name(_plan)),
+    Tool(shapes.CONFIRM, _by_name(_confirm)),
+    Tool(shapes.REVISE, _by_name(_revise)),
+    Tool(shapes.SUBMIT, _by_name(_submit)),
+    Tool(shapes.POLL, _by_name(_poll)),
+    Tool(shapes.FINALIZE, _by_name(_finalize)),
+    Tool(shapes.GAP, _by_name(_gap)),
+    Tool(shapes.RESOLVE_GAP, _by_name(_resolve_gap)),
+    Tool(shapes.PULL, _by_name(_pull)),
+    Tool(shapes.RUN, _by_name(_run)),
+    Tool(shapes.CANCEL, _by_name(_cancel)),
+    Tool(shapes.SHOW, _by_name(_show)),
+    Tool(shapes.LIST, _by_name(_list)),
+    Tool(shapes.VERIFY, _by_name(_verify)),
+    Tool(shapes.IMPORT, _by_name(_import)),
+    Tool(shapes.ADOPT, _by_name(_adopt)),
 )

@@ -20,6 +20,7 @@ from muniment.faces.tools.shape import (
 from muniment.job.model import Registry
 from muniment.job.reader import LARGEST_FILE
 from muniment.job.shape import json_schema
+from muniment.job.tool_run import Intent, Pull, ToolRun
 from muniment.record.consent import WitnessKind
 
 SUMMARY_MAX = 16 << 20
@@ -28,6 +29,7 @@ SUMMARY_MAX = 16 << 20
 _JOB = text("The job's id.", minLength=1, maxLength=255)
 _ENGINE = word("What runs it; none: the setting job.engine.", "cwl", "wes", "fkit")
 _LINE = text(maxLength=4096)
+_WORD = text(maxLength=65536)
 
 VIEW = closed(
     {
@@ -48,6 +50,14 @@ VIEW = closed(
         ),
         "submission_open": {**FLAG, "description": "A submission was begun and its answer is not known."},
         "registry": json_schema(Registry),
+        "tool": closed(
+            {
+                "pull": maybe(json_schema(Pull)),
+                "open_run": maybe(json_schema(Intent)),
+                "runs": items(json_schema(ToolRun)),
+            }
+        ),
+        "complete": {**FLAG, "description": "The job is at its end, and so is its tool, if it has one."},
         "next": text("What comes next."),
     }
 )
@@ -190,6 +200,30 @@ RESOLVE_GAP = _act(
     {},
 )
 
+PULL = _act(
+    "pull",
+    "Fetch the image of its tool",
+    "Fetch the container image of the job's tool from its registry, and record which image was here before "
+    "and which is here now. A tag that names another image than before is reported as moved.",
+    {},
+    reaches_out=True,
+)
+
+RUN = _act(
+    "run",
+    "Run its tool",
+    "Run the job's tool in a container without a network, once. It reads the results of the job in /inputs "
+    "and scripts in /scripts, and writes into /outputs. The result is an error unless it exited with 0 and "
+    "what it left was taken in.",
+    {
+        "argv": items(_WORD, "The program and its arguments."),
+        "inputs": items(path("A file."), "Files that it is given instead of the results."),
+        "scripts": items(path("A file."), "Scripts that are kept and given."),
+    },
+    "inputs scripts",
+    idempotent=False,
+)
+
 CANCEL = _act(
     "cancel",
     "Stop a job",
@@ -221,7 +255,7 @@ VERIFY = Shape(
     "Read everything of a job again and compare it with its record. The result is an error "
     "when anything differs.",
     closed({"job": _JOB}),
-    closed({"job": text(), "verified": FLAG, "checks": items(_CHECK)}),
+    closed({"job": text(), "verified": FLAG, "complete": FLAG, "checks": items(_CHECK)}),
 )
 
 IMPORT = _act(

@@ -58,6 +58,8 @@ INSTRUCTIONS = (
     "Delegated work counts when handoff_check has read it back; without the host's own receipt, given to "
     "handoff_send, nothing was dispatched. A workflow runs as a job: job_plan, the person's yes through "
     "job_confirm, then job_submit; what the documents do not say is job_gap, never a guess.\n"
+    "desk_find tells where bytes of a digest lie and where they came from, and desk_verify reads again "
+    "whatever has a reference.\n"
     "A result that begins with “Archive blocked”, “Handoff blocked” or “Job blocked” means: stop, quote it, "
     "wait."
 )

@@ -18,10 +18,11 @@ from muniment.faces.cli.demo.dispatch import dispatch_chapter
 from muniment.faces.cli.demo.handoff import handoff_chapter
 from muniment.faces.cli.demo.job import job_chapter
 from muniment.faces.cli.demo.stage import Stage
+from muniment.faces.cli.demo.walk import walk_chapter
 from muniment.faces.cli.frame import command, option
 from muniment.message import say
 
-CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispatch_chapter)
+CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispatch_chapter, walk_chapter)
 
 
 @command(rehearses=False)
@@ -29,7 +30,7 @@ CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispa
 def demo(call: Call, keep: bool) -> ExitCode | None:
     """Show the whole on a report made on the spot."""
     place = Path(tempfile.mkdtemp(prefix="muniment-demo-"))
-    stage = Stage(call.terminal, place)
+    stage = Stage(call.terminal, place, call.build_house)
     try:
         for number, chapter in enumerate(CHAPTERS, 1):
             stage.begin(number, len(CHAPTERS))

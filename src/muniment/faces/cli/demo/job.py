@@ -6,6 +6,7 @@ import importlib.util
 import time
 from pathlib import Path
 
+from muniment.faces.cli.demo.container import tool_chapter
 from muniment.faces.cli.demo.stage import Stage
 from muniment.message import say
 
@@ -47,10 +48,17 @@ _PATIENCE = 120
 """Seconds that the run may take before the chapter counts as not gone as told."""
 
 
+def can_run(stage: Stage) -> bool:
+    """Whether jobs can run here; what is missing is said."""
+    if importlib.util.find_spec("cwltool") is not None:
+        return True
+    stage.tell(say("The chapter of the job needs cwltool: pip install 'muniment[cwl]'"))
+    return False
+
+
 def job_chapter(stage: Stage) -> None:
     """A two-step workflow over reads made on the spot, from its plan to a tampered result."""
-    if importlib.util.find_spec("cwltool") is None:
-        stage.tell(say("The chapter of the job needs cwltool: pip install 'muniment[cwl]'"))
+    if not can_run(stage):
         return
     jobs = stage.place / "jobs"
     stage.run("init")
@@ -80,6 +88,7 @@ def job_chapter(stage: Stage) -> None:
     stage.as_told &= _ran(stage)
     stage.run("job", "finalize", "demo")
     stage.run("job", "verify", "demo")
+    tool_chapter(stage)
 
     stage.tell(say("Somebody turns twelve reads into thirteen behind everyone's back."))
     output = Path(

@@ -1,0 +1,51 @@
+"""Faces, command line: `muniment job pull` and `job run`: the tool of a job, in a container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from muniment.errors import ExitCode
+from muniment.faces.cli.call import Call
+from muniment.faces.cli.frame import argument, command, option
+from muniment.faces.cli.job import show
+from muniment.message import say
+
+_JOB = say("The job's id.")
+
+
+@command(rehearses=False)
+@argument("job", about=_JOB)
+def pull(call: Call, job: str) -> None:
+    """Fetch the image of the job's tool."""
+    show(call, call.house.jobs.pull(job))
+
+
+@command(
+    rehearses=False,
+    more=(
+        say(
+            "The program sees the results of the job in /inputs, what --script names in /scripts, and writes "
+            "into /outputs, where it begins. It has no network, and no more of this machine than that."
+        ),
+        say("The exit code is 0 only when the program ended with 0 and what it left was taken in; else 4."),
+    ),
+    examples=("muniment job run rna-7 -- seqtk comp /inputs/reads.fastq",),
+)
+@argument("job", about=_JOB)
+@argument("words", nargs=-1, type=click.UNPROCESSED, about=say("After --: the program and its arguments."))
+@option("--input", "inputs", metavar="FILE", multiple=True, about=say("Give it this file instead."))
+@option("--script", "scripts", metavar="FILE", multiple=True, about=say("Keep this script and give it."))
+def run(
+    call: Call, job: str, words: tuple[str, ...], inputs: tuple[str, ...], scripts: tuple[str, ...]
+) -> ExitCode | None:
+    """Run the job's tool in a container without a network."""
+    view = call.house.jobs.run(
+        job,
+        words,
+        inputs=[str(Path(one).absolute()) for one in inputs],
+        scripts=[str(Path(one).absolute()) for one in scripts],
+    )
+    show(call, view)
+    return None if view.history.runs[-1].succeeded else ExitCode.NOT_VERIFIED
