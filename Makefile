@@ -4,7 +4,7 @@
 #   make demo     a report is kept, verified, tampered with, and the tampering is shown
 #   make test     the tests
 #   make check    form, types, floors
-#   make bench    measurements (they are printed, never asserted)
+#   make bench    measurements, and docs/performance.md from them (never asserted)
 #   make docs     the documentation, into site/
 #   make long     the sweeps that are too long for every day
 #   make container   the image of the Containerfile, built with podman and used (some minutes)
@@ -18,6 +18,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PROCESSES ?= 2
 PYTEST_ARGS ?=
+BENCH_WORK ?= /dev/shm/muniment-bench
+BENCH_ARGS ?=
 
 SHELL := /bin/sh
 BIN := $(VENV)/bin
@@ -54,6 +56,7 @@ check: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.package
+	@$(BIN)/python -m benchmarks.performance $(BENCH_WORK) $(BENCH_ARGS)
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/archive.py
 	@$(BIN)/python benchmarks/ledger.py

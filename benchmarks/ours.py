@@ -20,14 +20,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muniment.bundle.extract import extract
+from muniment.bundle.extract import extract_kept
 from muniment.bundle.index import Index
 from muniment.bundle.join import join
 from muniment.bundle.manifest import Heading
 from muniment.bundle.model import Known, Row
 from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
-from muniment.bundle.verify import unfold, verify
+from muniment.bundle.verify import verify_kept
 from muniment.disk.root import Root
 from muniment.path import RelPath
 
@@ -70,7 +70,13 @@ class Store:
         with (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack, Tree(fd) as source:
             entries = source.entries("files/workspace")
             packing = Packing(
-                entries, source, HEADING, workers=WORKERS, memory=self, have=self.table.__contains__
+                entries,
+                source,
+                HEADING,
+                workers=WORKERS,
+                memory=self,
+                have=self.table.__contains__,
+                shared=lambda entry: True,
             )
             for extent in packing:
                 if extent.piece is not None and extent.id not in self.table:
@@ -132,10 +138,11 @@ def main() -> None:
     elif verb == "restore":
         store, dest = Store(place), Path(sys.argv[3])
         with Root.open(dest.parent) as root:
-            extract(unfold(store.index(), store.fetch, 1), root, RelPath.parse(dest.name), outside_links=True)
+            where = RelPath.parse(dest.name)
+            extract_kept(store.index(), store.fetch, root, where, outside_links=True, workers=WORKERS)
     elif verb == "verify":
         store = Store(place)
-        print(verify(unfold(store.index(), store.fetch, 2)).files)
+        print(verify_kept(store.index(), store.fetch, workers=WORKERS).files)
     elif verb == "one":
         print(sum(one(Store(place), sys.argv[3])))
 

@@ -1,10 +1,12 @@
 """Interleaved pairs: Muniment's format and a peer take turns on one tree, and the ratios are printed.
 
-    python -m benchmarks.pairs TREE WORK [--pairs 3] [--peer restic] [--phases first,second,…]
+    python -m benchmarks.pairs TREE WORK [--pairs 3] [--peer restic] [--phases first,second,…] [--json FILE]
 
 TREE is changed in place, as `benchmarks.day` does, before `second`: give it a copy.
 
-Wall and CPU seconds and peak memory are those of the whole process, from `wait4`.  Put everything on a
+Wall and CPU seconds are those of the whole process, from `wait4`.  Peak memory is that of its largest
+process or the sum of what all its processes hold at one time, each shared page once (`smaps_rollup`),
+whichever is more.  Put everything on a
 tmpfs, or the disk is measured.  `RESTIC` and `BORG` name the programs.  restic encrypts and Muniment does
 not (AES-GCM would add about 0.05 s here); borg runs unencrypted with lz4.
 """
@@ -12,14 +14,17 @@ not (AES-GCM would add about 0.05 s here); borg runs unencrypted with lz4.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from benchmarks.day import pass_a_day
 
@@ -61,21 +66,73 @@ PEERS: dict[str, Commands] = {
 }
 
 
+class Compared(TypedDict):
+    """One phase beside one peer: medians, and the ratio's median, least and most; MB added by each."""
+
+    peer: str
+    phase: str
+    pairs: int
+    added: list[float]
+    measures: dict[str, dict[str, float]]
+
+
 class Taken(NamedTuple):
     wall: float
     cpu: float
     memory: float
 
 
-def measure(command: str) -> Taken:
+SAMPLE_S = 0.05
+
+
+def below(pid: int) -> list[int]:
+    """A process and all that it has begun."""
+    found = [pid]
+    for one in found:
+        try:
+            for task in os.listdir(f"/proc/{one}/task"):
+                found += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def held(pid: int) -> float:
+    """Kilobytes that a process and its children hold now, each shared page counted once."""
+    total = 0
+    for one in below(pid):
+        try:
+            text = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0)
+    return total
+
+
+def measure(command: str, environment: dict[str, str] | None = None) -> Taken:
     """Run a shell command to its end; seconds, seconds, MB."""
+    most = 0.0
+    ended = threading.Event()
     start = time.monotonic()
-    process = subprocess.Popen(["bash", "-c", f"set -eo pipefail; {command}"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        ["bash", "-c", f"set -eo pipefail; {command}"], stdout=subprocess.DEVNULL, env=environment
+    )
+
+    def watch() -> None:
+        nonlocal most
+        while not ended.wait(SAMPLE_S):
+            most = max(most, held(process.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     _, status, used = os.wait4(process.pid, 0)
+    took = time.monotonic() - start
+    ended.set()
+    watcher.join()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"failed: {command}")
-    return Taken(time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Taken(took, used.ru_utime + used.ru_stime, max(used.ru_maxrss, most) / 1024)
 
 
 def size(folder: Path) -> int:
@@ -91,29 +148,44 @@ def main() -> None:
     reader.add_argument("--pairs", type=int, default=3)
     reader.add_argument("--peer", choices=PEERS, default="restic")
     reader.add_argument("--phases", default="first,second,unchanged,restore,verify")
+    reader.add_argument("--json", type=Path, help="a file to which the numbers are written as well")
     asked = reader.parse_args()
-    asked.work.mkdir(parents=True, exist_ok=True)
-    (asked.work / "password").write_text("x")
-    sides = {"muniment": MUNIMENT, asked.peer: PEERS[asked.peer]}
+    found = compare(asked.tree, asked.work, asked.peer, asked.phases.split(","), asked.pairs)
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1))
+
+
+def phases_of(peer: str) -> list[str]:
+    """What a peer can do."""
+    return [phase for phase in ("first", "second", "unchanged", "restore", "verify") if phase in PEERS[peer]]
+
+
+def compare(tree: Path, work: Path, peer: str, phases: Sequence[str], pairs: int) -> list[Compared]:
+    """Take turns, print what was found and give it."""
+    found: list[Compared] = []
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "password").write_text("x")
+    sides = {"muniment": MUNIMENT, peer: PEERS[peer]}
     here = f"cd {Path.cwd()} && " if "PYTHONPATH" in os.environ else ""
 
     def command(side: str, verb: str, number: int = 0) -> str:
         places = {
-            "repo": asked.work / side,
-            "work": asked.work,
-            "tree": asked.tree,
+            "repo": work / side,
+            "work": work,
+            "tree": tree,
             "number": number,
         }
         return (here if side == "muniment" else "") + sides[side][verb].format(**places)
 
-    for phase in asked.phases.split(","):
+    for phase in phases:
         rows: list[list[Taken]] = []
+        added: list[float] = []
         if phase == "second":
-            pass_a_day(asked.tree, 11)
-        for number in range(asked.pairs):
+            pass_a_day(tree, 11)
+        for number in range(pairs):
             row = []
             for side in sides:
-                repo = asked.work / side
+                repo = work / side
                 if phase == "first":
                     shutil.rmtree(repo, ignore_errors=True)
                     repo.mkdir()
@@ -122,28 +194,39 @@ def main() -> None:
                     )
                 elif phase == "second":
                     if number == 0:
-                        shutil.copytree(repo, asked.work / f"{side}-kept", symlinks=True)
+                        shutil.copytree(repo, work / f"{side}-kept", symlinks=True)
                     shutil.rmtree(repo)
-                    shutil.copytree(asked.work / f"{side}-kept", repo, symlinks=True)
+                    shutil.copytree(work / f"{side}-kept", repo, symlinks=True)
                 shutil.rmtree(repo / "out", ignore_errors=True)
                 before = size(repo)
                 row.append(measure(command(side, phase, number)))
-                if number == asked.pairs - 1 and phase in ("first", "second"):
-                    print(f"{phase} {side}: {(size(repo) - before) / 1e6:.1f} MB added", flush=True)
+                if number == pairs - 1 and phase in ("first", "second"):
+                    added.append((size(repo) - before) / 1e6)
+                    print(f"{phase} {side}: {added[-1]:.1f} MB added", flush=True)
                 shutil.rmtree(repo / "out", ignore_errors=True)
             rows.append(row)
+        one: Compared = {"peer": peer, "phase": phase, "pairs": pairs, "added": added, "measures": {}}
         for name in Taken._fields:
             ours, theirs = ([getattr(row[side], name) for row in rows] for side in (0, 1))
-            ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+            ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+            told = {
+                "ours": statistics.median(ours),
+                "theirs": statistics.median(theirs),
+                "ratio": statistics.median(ratios),
+                "least": min(ratios),
+                "most": max(ratios),
+            }
+            one["measures"][name] = told
             print(
-                f"{phase:9} {name:6} muniment {statistics.median(ours):7.2f}"
-                f"  {asked.peer} {statistics.median(theirs):7.2f}"
-                f"  ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+                f"{phase:9} {name:6} muniment {told['ours']:7.2f}  {peer} {told['theirs']:7.2f}"
+                f"  ratio {told['ratio']:.2f} ({told['least']:.2f} to {told['most']:.2f})",
                 flush=True,
             )
+        found.append(one)
         if phase == "second":
             for side in sides:
-                shutil.rmtree(asked.work / f"{side}-kept")
+                shutil.rmtree(work / f"{side}-kept")
+    return found
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,11 @@ class Filing:
             content_of(self.room, self.plan, self.request, self.rules, self.api, told) as content,
         ):
             heading = heading_of(self.room, self.plan, content)
-            packing = Packing(content, content, heading, workers=self.room.options.workers)
-            written = write_verified(root, rel, join(_watched(packing, progress)), mode=0o600)
+            workers = self.room.options.workers
+            packing = Packing(content, content, heading, workers=workers, shared=content.shared)
+            with closing(iter(packing)) as extents:
+                watched = _watched(packing, extents, progress)
+                written = write_verified(root, rel, join(watched), mode=0o600)
             verified = _read_back(root, rel)
         faults = (*content.faults, *packing.faults)
         spoken = set(map(sentence, faults))
@@ -85,9 +88,9 @@ class Filing:
         return Filed(out, written.size, written.digest.hex, manifest, faults, warnings)
 
 
-def _watched(packing: Packing, progress: Progress) -> Iterator[Extent]:
+def _watched(packing: Packing, extents: Iterator[Extent], progress: Progress) -> Iterator[Extent]:
     files = 0
-    for extent in packing:
+    for extent in extents:
         if extent.path != MANIFEST.encode():
             progress(extent.length, packing.files - files, os.fsdecode(extent.path).removeprefix("files/"))
             files = packing.files

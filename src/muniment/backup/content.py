@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from heapq import merge
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -88,51 +89,53 @@ class Content:
         self._held.close()
 
     def __iter__(self) -> Iterator[Entry]:
+        # All folders are opened before the first entry is given: a helper that is forked then has them.
+        further = [self._further(one) for one in self.extra if one.status == OK]
+        first, last = self._section(DATA), self._section(WORKSPACE)
         created = int(self.clock().timestamp()) * 1_000_000_000
         for name in sorted(self.api):
             data = self.api[name]
             yield Entry(f"api/{name}", Kind.FILE, 0o644, created, len(data), content=data)
-        further = [self._further(one) for one in self.extra if one.status == OK]
-        yield from self._section(DATA)
+        yield from chain(*first)
         yield from merge(*further, key=lambda entry: wire(entry.path))
-        yield from self._section(WORKSPACE)
+        yield from chain(*last)
         found = [*map(str, self.warnings), *map(sentence, self.faults)]
         # The plan has told some of it already.
         self.told[:] = dict.fromkeys([*self.told, *found])
 
-    def _section(self, name: str) -> Iterator[Entry]:
-        for section in folders(self.places):
-            if section.name == name:
-                yield from self._folder(section)
+    def _section(self, name: str) -> list[Iterable[Entry]]:
+        return [self._folder(section) for section in folders(self.places) if section.name == name]
 
-    def _further(self, one: ExtraPath) -> Iterator[Entry]:
+    def _further(self, one: ExtraPath) -> Iterable[Entry]:
         path = Path(one.src)
         try:
             is_folder = stat.S_ISDIR(path.lstat().st_mode)
         except OSError as error:
             self.faults.append(Fault(one.bundle, "left_out", _why(error)))
-            return
+            return ()
         if is_folder:
-            yield from self._folder(Section(EXTRA, path, one.bundle))
-            return
+            return self._folder(Section(EXTRA, path, one.bundle))
         # A lone file or link: its folder is opened, and nothing else in it is looked at.
-        yield from self._folder(Section(EXTRA, path.parent, f"files/{EXTRA}"), path.name, one.bundle)
+        return self._folder(Section(EXTRA, path.parent, f"files/{EXTRA}"), path.name, one.bundle)
 
-    def _folder(self, section: Section, only: str = "", as_path: str = "") -> Iterator[Entry]:
-        """A folder; with `only`, of it the one thing of that name, which stands at `as_path`."""
+    def _folder(self, section: Section, only: str = "", as_path: str = "") -> Iterable[Entry]:
+        """A folder, opened now; with `only`, of it the one thing of that name, which stands at `as_path`."""
         try:
             root = self._held.enter_context(Root.open(section.path))
         except MunimentError as error:
             if section.name == EXTRA:  # it was there when it was planned
                 self.faults.append(Fault(section.bundle, "left_out", _why(error)))
-                return
+                return ()
             if isinstance(error, NotThere):
-                return
+                return ()
             raise
         tree = Tree(root.fd)
         self._held.callback(tree.close)
         key = str(len(self._trees))
         self._trees[key] = (root, tree)
+        return self._below(root, key, section, only, as_path)
+
+    def _below(self, root: Root, key: str, section: Section, only: str, as_path: str) -> Iterator[Entry]:
         walk = Walk(
             root.fd,
             section.name,
@@ -209,6 +212,11 @@ class Content:
             stamp,
             f"{key}\0{seen.rel}" if seen.kind is Kind.FILE else "",
         )
+
+    def shared(self, entry: Entry) -> bool:
+        """Whether a process that was forked since the first entry can open it too: of a database only
+        this one knows the copy."""
+        return entry.path not in self._databases
 
     def open(self, entry: Entry) -> int:
         """Open a file for reading (called by the packer, from any thread)."""

@@ -18,14 +18,13 @@ from typing import Any
 from muniment.backup.errors import FetchedDiffers, NoSuchEntry
 from muniment.backup.reading import Reading, bundle_path
 from muniment.backup.restore_model import Stored
-from muniment.bundle.extract import extract, extract_part, stays_inside
+from muniment.bundle.extract import extract, extract_kept, extract_part, stays_inside
 from muniment.bundle.gunzip import raw
 from muniment.bundle.manifest import BYTES_MOST, read_manifest
 from muniment.bundle.members import Member
 from muniment.bundle.model import MANIFEST, Packed
 from muniment.bundle.model import Row as IndexRow
 from muniment.bundle.tar import wire
-from muniment.bundle.verify import unfold
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.digest import Digest, sha256
 from muniment.disk.copy import discard
@@ -120,8 +119,17 @@ class Fetching:
         if only:
             listed, facts = self._part(reading, only, place, members.append, advance)
         else:
-            told = _told(unfold(reading.index, reading.vault.fetch), advance)
-            listed, facts = self._extracted(told, backup_id, place, members.append)
+            verified = extract_kept(
+                reading.index,
+                reading.vault.fetch,
+                self._workspace.root,
+                place,
+                token=f"fetch-{backup_id}",
+                manifest=True,
+                advance=advance,
+                seen=members.append,
+            )
+            listed, facts = _listed(verified.manifest), dict(verified.facts)
         return self._laid(place, backup_id, reading.index.root.hex, members, listed, facts, whole=not only)
 
     def receive(self, backup_id: str, chunks: Callable[[], Iterable[bytes]], advance: Advance) -> Fetched:
@@ -136,7 +144,11 @@ class Fetching:
             pass
         self._make_room(place)
         members: list[Member] = []
-        listed, facts = self._extracted(raw(_told(iter(chunks()), advance)), backup_id, place, members.append)
+        told = raw(_told(iter(chunks()), advance))
+        token = f"fetch-{backup_id}"
+        root = self._workspace.root
+        verified = extract(told, root, place, token=token, manifest=True, seen=members.append)
+        listed, facts = _listed(verified.manifest), dict(verified.facts)
         return self._laid(place, backup_id, "", members, listed, facts, whole=True)
 
     def _make_room(self, place: RelPath) -> None:
@@ -146,13 +158,6 @@ class Fetching:
         root.make_folders(self._extraction, 0o700)
         with suppress(AlreadyThere):
             write_verified(root, self._extraction / ".gitignore", b"*\n", mode=0o600)
-
-    def _extracted(
-        self, told: Iterable[bytes], backup_id: str, place: RelPath, seen: Callable[[Member], object]
-    ) -> tuple[dict[str, Packed], dict[str, Any]]:
-        token = f"fetch-{backup_id}"
-        verified = extract(told, self._workspace.root, place, token=token, manifest=True, seen=seen)
-        return _listed(verified.manifest), dict(verified.facts)
 
     def _laid(
         self,

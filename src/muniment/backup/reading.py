@@ -18,7 +18,7 @@ from muniment.bundle.model import MANIFEST, Packed, Row
 from muniment.bundle.pick import pick
 from muniment.bundle.tar import wire
 from muniment.bundle.vault import Snapshot, Vault
-from muniment.bundle.verify import Verified, unfold, verify
+from muniment.bundle.verify import Verified, verify_kept
 from muniment.errors import NotVerified
 from muniment.message import say
 from muniment.path import printable
@@ -149,7 +149,7 @@ class Reading:
 
     def verify(self, workers: int = 2) -> Verified:
         """Read all of it and compare every file with the manifest."""
-        return verify(unfold(self.index, self.vault.fetch, workers))
+        return verify_kept(self.index, self.vault.fetch, workers)
 
     def download(self) -> Iterator[bytes]:
         """The bytes of the tar.gz."""

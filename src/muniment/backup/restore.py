@@ -39,8 +39,8 @@ from muniment.backup.restore_set import RestoreSet, RestoreSets
 from muniment.backup.restore_survey import Looking, colliding, ground_of
 from muniment.backup.state_aside import lay_aside
 from muniment.backup.subject import CREATED
-from muniment.bundle.extract import extract
-from muniment.bundle.verify import Verified, unfold
+from muniment.bundle.extract import extract_kept
+from muniment.bundle.verify import Verified
 from muniment.bundle.whole import WholeVault
 from muniment.canonical import Json
 from muniment.clock import instant, read_instant
@@ -135,13 +135,10 @@ class Restores:
                 if root.names(rel):
                     raise TargetNotEmpty(where=printable(str(target)))
                 root.remove_folder(rel)
-
-            def told() -> Iterator[bytes]:
-                for part in unfold(reading.index, reading.vault.fetch):
-                    advance(len(part))
-                    yield part
-
-            return extract(told(), root, rel, manifest=True), target
+            verified = extract_kept(
+                reading.index, reading.vault.fetch, root, rel, manifest=True, advance=advance
+            )
+            return verified, target
 
     # The plan
 

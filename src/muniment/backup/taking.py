@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -216,14 +216,16 @@ class Taking:
             workers=self.room.options.workers,
             memory=cache,
             have=self.upload.has,
+            shared=content.shared,
         )
         files = 0
-        for extent in packing:
-            self.upload.take(extent)
-            if extent.path != MANIFEST.encode():
-                path = os.fsdecode(extent.path).removeprefix("files/")
-                progress(extent.length, packing.files - files, path)
-                files = packing.files
+        with closing(iter(packing)) as extents:
+            for extent in extents:
+                self.upload.take(extent)
+                if extent.path != MANIFEST.encode():
+                    path = os.fsdecode(extent.path).removeprefix("files/")
+                    progress(extent.length, packing.files - files, path)
+                    files = packing.files
         self.upload.flush()
         return packing
 

@@ -11,12 +11,25 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
+from muniment.bundle.crew import Odd
 from muniment.bundle.errors import ContentsDiffer, OutsideLink
+from muniment.bundle.index import Index
+from muniment.bundle.join import Fetch
 from muniment.bundle.members import Member, Members
 from muniment.bundle.model import MANIFEST, Packed
 from muniment.bundle.tar import END
 from muniment.bundle.tree import Chain
-from muniment.bundle.verify import Verified, facts_of, take, verify
+from muniment.bundle.verify import (
+    Advance,
+    Seen,
+    Verified,
+    facts_of,
+    take,
+    unfold,
+    unwatched,
+    verify,
+    verify_quickly,
+)
 from muniment.disk import platform
 from muniment.disk.copy import discard
 from muniment.disk.errors import AlreadyThere, named
@@ -28,10 +41,6 @@ from muniment.path import RelPath, printable
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-Seen = Callable[[Member], object]
-"""Is told of every member that was written."""
-
-
 def extract(
     raw: Iterable[bytes],
     root: Root,
@@ -40,7 +49,7 @@ def extract(
     token: str | None = None,
     outside_links: bool = False,
     manifest: bool = False,
-    seen: Seen | None = None,
+    seen: Seen = unwatched,
 ) -> Verified:
     """Write a bundle's tar stream as a new folder `target`; all of it or nothing.
 
@@ -48,10 +57,40 @@ def extract(
     `outside_links` lets links point out of their section; with `manifest` the manifest's text lies
     beside the files.  Raises what `verify` raises, and the errors of `disk`.
     """
-    with _staged(root, target, token, outside_links, seen) as writer:
-        result = verify(raw, writer)
+    with _staged(root, target, token, outside_links) as writer:
+        result = verify(raw, writer, seen=seen)
         if manifest:
             writer.manifest(result.manifest)
+    return result
+
+
+def extract_kept(
+    index: Index,
+    fetch: Fetch,
+    root: Root,
+    target: RelPath,
+    *,
+    token: str | None = None,
+    outside_links: bool = False,
+    manifest: bool = False,
+    workers: int = 2,
+    advance: Advance = unwatched,
+    seen: Seen = unwatched,
+) -> Verified:
+    """`extract` of a snapshot whose extents are kept; `fetch` must allow to be called from threads."""
+    met: list[Member] = []
+    try:
+        with _staged(root, target, token, outside_links) as writer:
+            result = verify_quickly(index, fetch, writer, workers=workers, advance=advance, seen=met.append)
+            if manifest:
+                writer.manifest(result.manifest)
+    except Odd:
+        raw = unfold(index, fetch)
+        return extract(
+            raw, root, target, token=token, outside_links=outside_links, manifest=manifest, seen=seen
+        )
+    for member in met:
+        seen(member)
     return result
 
 
@@ -64,14 +103,14 @@ def extract_part(
     *,
     token: str | None = None,
     outside_links: bool = False,
-    seen: Seen | None = None,
+    seen: Seen = unwatched,
 ) -> None:
     """Write the members of some stretches of a tar stream that are `inside`; all of them or nothing.
 
     Each run begins with a member.  `wanted` are the manifest's rows of all files that are inside: one
     that is missing, differs or is not listed is `ContentsDiffer`.
     """
-    with _staged(root, target, token, outside_links, seen) as writer:
+    with _staged(root, target, token, outside_links) as writer:
         missing = dict(wanted)
         bad: list[str] = []
         extra: list[str] = []
@@ -88,14 +127,13 @@ def extract_part(
                     extra.append(member.path)
                 elif take(members, member, writer) != facts_of(missing.pop(member.path)):
                     bad.append(member.path)
+                seen(member)
         if missing or bad or extra:
             raise ContentsDiffer.of(bad, list(missing), extra)
 
 
 @contextlib.contextmanager
-def _staged(
-    root: Root, target: RelPath, token: str | None, outside_links: bool, seen: Seen | None
-) -> Iterator[_Writer]:
+def _staged(root: Root, target: RelPath, token: str | None, outside_links: bool) -> Iterator[_Writer]:
     """A writer into a folder beside `target`, which gets that name when all went well."""
     if root.exists(target):
         raise AlreadyThere(where=printable(target.posix))
@@ -103,7 +141,7 @@ def _staged(
     root.claim_folder(staging, 0o700)
     try:
         with root.folder(staging) as fd:
-            writer = _Writer(fd, outside_links, seen)
+            writer = _Writer(fd, outside_links)
             try:
                 with named(target):
                     yield writer
@@ -123,9 +161,8 @@ def _staged(
 class _Writer:
     """Takes members and writes them below the staging folder."""
 
-    def __init__(self, fd: int, outside_links: bool, seen: Seen | None = None) -> None:
+    def __init__(self, fd: int, outside_links: bool) -> None:
         self._top = fd
-        self._seen = seen
         self._chain = Chain(fd)
         self._made: set[tuple[str, ...]] = {()}
         self._outside_links = outside_links
@@ -135,7 +172,6 @@ class _Writer:
 
     def folder(self, member: Member) -> None:
         """Make it now; its mode and time come when everything lies in it."""
-        self._tell(member)
         self._folder(tuple(member.path.split("/")))
         self._folders.append(member)
 
@@ -143,13 +179,11 @@ class _Writer:
         """Keep it for the end."""
         if not self._outside_links and not stays_inside(member.path, member.target):
             raise OutsideLink(where=printable(member.path), target=printable(member.target))
-        self._tell(member)
         self._links.append(member)
 
     def file(self, member: Member) -> Callable[[bytes], object]:
         """Open it; the bytes are written as they come, long zeros as holes."""
         *names, name = member.path.split("/")
-        self._tell(member)
         if member.same_as:
             return lambda data: self._repeat(member)
         fd = self._file = os.open(name, NEW, 0o600, dir_fd=self._folder(tuple(names)))
@@ -169,6 +203,18 @@ class _Writer:
 
         return put
 
+    def whole(self, member: Member, data: bytes) -> None:
+        """A small file with all its bytes; called in helpers too, each with its own open folders."""
+        *names, name = member.path.split("/")
+        fd = os.open(name, NEW, 0o600, dir_fd=self._folder(tuple(names)))
+        try:
+            write_sparse(fd, data)
+            if data.endswith(b"\0"):
+                os.ftruncate(fd, len(data))  # it may end in a hole
+            self._dress(fd, member)
+        finally:
+            os.close(fd)
+
     def manifest(self, text: bytes) -> None:
         """The manifest, beside everything."""
         fd = os.open(MANIFEST, NEW, 0o600, dir_fd=self._top)
@@ -176,10 +222,6 @@ class _Writer:
             write_all(fd, text)
         finally:
             os.close(fd)
-
-    def _tell(self, member: Member) -> None:
-        if self._seen and not member.same_as:
-            self._seen(member)
 
     def finish(self) -> None:
         """Links, then the folders' modes and times, deepest first."""
@@ -203,7 +245,13 @@ class _Writer:
         if names not in self._made:
             for depth in range(1, len(names) + 1):
                 if names[:depth] not in self._made:
-                    os.mkdir(names[depth - 1], 0o700, dir_fd=self._chain.folder(list(names[: depth - 1])))
+                    above = self._chain.folder(list(names[: depth - 1]))
+                    try:
+                        os.mkdir(names[depth - 1], 0o700, dir_fd=above)
+                    except FileExistsError:
+                        # A helper may have made it; under another spelling it would be another folder.
+                        if names[depth - 1] not in os.listdir(above):
+                            raise
                     self._made.add(names[:depth])
         return self._chain.folder(list(names))
 

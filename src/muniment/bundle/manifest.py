@@ -143,9 +143,15 @@ def _contents(scan: _Scan, each: Callable[[Packed], object]) -> set[str]:
         if name not in ("api", "files"):
             scan.value()
             continue
-        for item in scan.items():
-            each(_row(item, name))
+        for item in scan.items(name):
+            each(item if isinstance(item, Packed) else _row(item, name))
     return lists
+
+
+# A row as `Text` writes it, of a path that needs no escape: most are so, and read six times as fast.
+_OURS = re.compile(
+    r'\{"path":"((?:files|api)/[ !#-\[\]-~]+)","size":(0|[1-9][0-9]{0,17}),"sha256":"([0-9a-f]{64})"\}'
+)
 
 
 def _row(item: object, listed: str) -> Packed:
@@ -210,15 +216,21 @@ class _Scan:
             self._take(":")
             yield key
 
-    def items(self) -> Iterator[object]:
-        """The items of a list."""
+    def items(self, listed: str) -> Iterator[object]:
+        """The items of a list; those that are rows as we write them come as `Packed`, judged."""
         self._take("[")
         first = True
         while not self._taken("]"):
             if not first:
                 self._take(",")
+                self._space()
             first = False
-            yield self.value()
+            ours = _OURS.match(self._text, self._at)
+            if ours and ours[1].startswith(f"{listed}/") and is_sound(ours[1].encode("ascii")):
+                self._at = ours.end()
+                yield Packed(ours[1], int(ours[2]), ours[3])
+            else:
+                yield self.value()
 
     def value(self) -> Any:
         """The value that begins here, whole."""

@@ -46,17 +46,52 @@ class Member(NamedTuple):
     same_as: str = ""
 
 
-class Members:
-    """Iterates over the members; the content of a file is taken with `content` before the next."""
+class Admission:
+    """Which members may stand beside each other, in whatever order they are met."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
+    def __init__(self) -> None:
+        self._seen: dict[str, Kind] = {}
+        self._folders: set[str] = {""}
+
+    def admit(self, member: Member) -> None:
+        """Take one in, or refuse it with `BadBundle`."""
+        path, kind = member.path, member.kind
+        if path in self._seen or (kind is not Kind.DIRECTORY and path in self._folders):
+            raise _refused(say("a path stands twice in it"), path)
+        above = path.rpartition("/")[0]
+        while above not in self._folders:
+            other = self._seen.get(above)
+            if other is Kind.LINK:
+                raise _refused(say("a path leads through a link"), path)
+            if other is Kind.FILE:
+                raise _refused(say("a path leads through a file"), path)
+            self._folders.add(above)
+            above = above.rpartition("/")[0]
+        if member.same_as and self._seen.get(member.same_as) is not Kind.FILE:
+            raise _refused(say("a hard link names no earlier file"), path)
+        self._seen[path] = kind
+        if kind is Kind.DIRECTORY:
+            self._folders.add(path)
+
+    def kind(self, path: str) -> Kind | None:
+        """What was admitted under a path."""
+        return self._seen.get(path)
+
+
+class Members:
+    """Iterates over the members; the content of a file is taken with `content` before the next.
+
+    `over` counts bytes that stood after the end of the stream.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], admission: Admission | None = None) -> None:
         self._source = iter(chunks)
         self._data = b""
         self._at = 0
         self._left = 0
         self._padding = 0
-        self._seen: dict[str, Kind] = {}
-        self._folders: set[str] = {""}
+        self._admission = admission or Admission()
+        self.over = 0
 
     def __iter__(self) -> Iterator[Member]:
         pax: dict[bytes, bytes] | None = None
@@ -82,7 +117,8 @@ class Members:
             pax = None
             if member is None:
                 continue
-            self._admit(member)
+            judge(member)
+            self._admission.admit(member)
             if member.kind is Kind.FILE and not member.same_as:
                 self._left, self._padding = member.size, -member.size % BLOCK
             yield member
@@ -126,6 +162,7 @@ class Members:
             padding += len(chunk)
             if padding > PADDING_MOST or chunk.strip(b"\0"):
                 raise _refused(say("something follows the end of the tar stream"))
+        self.over = padding
 
     def _pax(self, size: int) -> dict[bytes, bytes]:
         if not 0 < size <= PAX_MOST:
@@ -178,31 +215,17 @@ class Members:
         mode = _number(record[100:108]) & 0o7777
         return Member(path, entry, mode, mtime, size, target if entry is Kind.LINK else "", same)
 
-    def _admit(self, member: Member) -> None:
-        path, kind = member.path, member.kind
-        name = wire(path)
-        if not is_sound(name):
-            raise _refused(say("a path that leads nowhere or outside stands in it"), path)
-        if too_far(name):
-            raise _refused(say("its path is longer or deeper than a snapshot can hold"), path[:200])
-        if path in self._seen or (kind is not Kind.DIRECTORY and path in self._folders):
-            raise _refused(say("a path stands twice in it"), path)
-        if not _belongs(path, kind):
-            raise _refused(say("a path stands in it where a snapshot has nothing"), path)
-        above = path.rpartition("/")[0]
-        while above not in self._folders:
-            other = self._seen.get(above)
-            if other is Kind.LINK:
-                raise _refused(say("a path leads through a link"), path)
-            if other is Kind.FILE:
-                raise _refused(say("a path leads through a file"), path)
-            self._folders.add(above)
-            above = above.rpartition("/")[0]
-        if member.same_as and self._seen.get(member.same_as) is not Kind.FILE:
-            raise _refused(say("a hard link names no earlier file"), path)
-        self._seen[path] = kind
-        if kind is Kind.DIRECTORY:
-            self._folders.add(path)
+
+def judge(member: Member) -> None:
+    """Refuse with `BadBundle` a member that no bundle can have, whatever else it holds."""
+    path = member.path
+    name = wire(path)
+    if not is_sound(name):
+        raise _refused(say("a path that leads nowhere or outside stands in it"), path)
+    if too_far(name):
+        raise _refused(say("its path is longer or deeper than a snapshot can hold"), path[:200])
+    if not _belongs(path, member.kind):
+        raise _refused(say("a path stands in it where a snapshot has nothing"), path)
 
 
 def _belongs(path: str, kind: Kind) -> bool:

@@ -12,14 +12,16 @@ import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muniment.bundle import tar
+from muniment.bundle.crew import Crew, may_fork, uncollected
 from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
 from muniment.bundle.extent import make_extent
 from muniment.bundle.index import Index, IndexWriter
@@ -94,14 +96,39 @@ class _Made(NamedTuple):
 
 
 _Step = _Group | _Piece | _Made
+_Fields = tuple[Any, ...]
+_Told = tuple[list[_Fields], list[_Fields], list[Fault], bool]
+"""What helpers send: named tuples take thrice as long on the way."""
+
+_Crew = Crew[list[list[_Fields]], list[_Told]]
+_Pending = Future[list[_Made]] | int | None
+
+
+def _weight(step: _Step) -> int:
+    """Raw bytes that are to be worked on."""
+    if isinstance(step, _Group):
+        return step.size
+    return len(step.raw) if isinstance(step, _Piece) else 0
+
+
+def _from_helper(step: _Step, told: _Told) -> _Made:
+    assert isinstance(step, _Group)
+    extents, files, faults, remembered = told
+    return _Made(
+        [Extent(*one) for one in extents],
+        [Packed(*one) for one in files],
+        faults,
+        step.key if remembered else None,
+    )
 
 
 class Packing:
     """One run of the packer: iterate it for the extents in stream order, then ask for the rest.
 
-    `workers` threads help the calling one; 0 does everything in it.  `memory` and `have` save
-    reading and deflating what is known to be kept already.  `faults`, `index`, `files` and
-    `size` (of all files, in bytes) are complete when the iteration has ended.
+    `workers` threads help the calling one; 0 does everything in it.  Where `shared` says of all small
+    files of a group that a forked process can open them too, as many helpers pack them (ADR 0103).
+    `memory` and `have` save reading and deflating what is known to be kept already.  `faults`, `index`,
+    `files` and `size` (of all files, in bytes) are complete when the iteration has ended.
     """
 
     def __init__(
@@ -114,8 +141,10 @@ class Packing:
         workers: int = 2,
         memory: Memory | None = None,
         have: Have = lambda extent: False,
+        shared: Callable[[Entry], bool] | None = None,
     ) -> None:
         self._entries = entries
+        self._shared = shared
         self._source = source
         self._heading = heading
         self._rules = rules
@@ -141,8 +170,8 @@ class Packing:
         """How many bytes those files have together."""
         return self._text.size
 
-    def __iter__(self) -> Iterator[Extent]:
-        with SpooledTemporaryFile(max_size=SPOOL) as spool:
+    def __iter__(self) -> Generator[Extent, None, None]:
+        with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
             trail: list[tuple[bytes, int, int]] = []
@@ -175,30 +204,51 @@ class Packing:
             for batch in self._batches():
                 yield from self._work(batch)
             return
-        with ThreadPoolExecutor(self._workers, "pack") as pool:
-            flying: deque[Future[list[_Made]] | list[_Made]] = deque()
-            busy = 0
+        forks = self._shared is not None and may_fork()
+        most = AHEAD * self._workers
+        flying: deque[tuple[_Pending, Sequence[_Step]]] = deque()
+        busy = size = 0
+        with ExitStack() as held:
+            pool = held.enter_context(ThreadPoolExecutor(self._workers, "pack"))
+            crew: _Crew | None = None
             try:
                 for batch in self._batches():
-                    if any(not isinstance(step, _Made) for step in batch):
-                        flying.append(pool.submit(self._work, batch))
-                        busy += 1
-                    else:
-                        flying.append(self._work(batch))
-                    most = AHEAD * self._workers
-                    while flying and (busy > most or len(flying) > 4 * most or isinstance(flying[0], list)):
-                        first = flying.popleft()
-                        if isinstance(first, list):
-                            yield from first
-                        else:
-                            busy -= 1
-                            yield from first.result()
-                for first in flying:
-                    yield from first if isinstance(first, list) else first.result()
+                    size += sum(map(_weight, batch))
+                    if forks and crew is None and size >= BATCH:
+                        # Not before there is something to do, and before there is a thread.
+                        crew = held.enter_context(Crew(self._pack_groups, self._workers))
+                    pending: _Pending = None
+                    groups = self._for_helpers(batch) if crew else None
+                    if crew and groups:
+                        pending = crew.give([[tuple(entry) for entry in group.members] for group in groups])
+                    elif (crew or not forks) and any(not isinstance(step, _Made) for step in batch):
+                        pending = pool.submit(self._work, batch)
+                    flying.append((pending, batch))
+                    busy += pending is not None
+                    while flying and (busy > most or len(flying) > 4 * most or flying[0][0] is None):
+                        busy -= flying[0][0] is not None
+                        yield from self._landed(crew, *flying.popleft())
+                while flying:
+                    yield from self._landed(crew, *flying.popleft())
             finally:
-                for waiting in flying:
-                    if not isinstance(waiting, list):
+                for waiting, _ in flying:
+                    if isinstance(waiting, Future):
                         waiting.cancel()
+
+    def _landed(self, crew: _Crew | None, pending: _Pending, batch: Sequence[_Step]) -> Iterable[_Made]:
+        if isinstance(pending, Future):
+            return pending.result()
+        if pending is None or crew is None:
+            return self._work(batch)
+        return map(_from_helper, batch, crew.result(pending))
+
+    def _for_helpers(self, batch: Sequence[_Step]) -> list[_Group] | None:
+        """The groups of a batch, if helpers can open all that is in them."""
+        shared = self._shared
+        groups = [step for step in batch if isinstance(step, _Group)]
+        if len(groups) < len(batch) or shared is None:
+            return None
+        return groups if all(shared(entry) for group in groups for entry in group.members) else None
 
     # Planning, in the calling thread.
 
@@ -206,11 +256,11 @@ class Packing:
         batch: list[_Step] = []
         size = 0
         for step in self._steps():
+            if batch and self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group):
+                yield batch
+                batch, size = [], 0
             batch.append(step)
-            if isinstance(step, _Group):
-                size += step.size
-            elif isinstance(step, _Piece):
-                size += len(step.raw)
+            size += _weight(step)
             if size >= BATCH or len(batch) >= BATCH_MOST:
                 yield batch
                 batch, size = [], 0
@@ -295,8 +345,17 @@ class Packing:
 
     # Working, in any thread.
 
-    def _work(self, batch: list[_Step]) -> list[_Made]:
+    def _work(self, batch: Sequence[_Step]) -> list[_Made]:
         return [self._make(step) for step in batch]
+
+    def _pack_groups(self, groups: list[list[_Fields]]) -> list[_Told]:
+        """What a helper does."""
+        told: list[_Told] = []
+        for members in groups:
+            made = self._make(_Group([Entry(*fields) for fields in members], b"", 0))
+            files = [(one.path, one.size, one.sha256) for one in made.files]
+            told.append(([tuple(one) for one in made.extents], files, made.faults, made.key is not None))
+        return told
 
     def _make(self, step: _Step) -> _Made:
         if isinstance(step, _Piece):
@@ -339,24 +398,15 @@ CHANGED = say("it changed while it was read and was packed as it was read")
 
 def _key(members: list[Entry]) -> bytes | None:
     """A name for entries as they are now; none if one of them is always read."""
-    facts = [b"muniment group 1"]
+    facts = [b"muniment group 2"]
     for path, kind, mode, mtime_ns, size, target, stamp, *_ in members:
-        if kind is Kind.FILE and not stamp:
+        if kind is not Kind.FILE:
+            facts.append(b"%b\0%b %d %d\0%b\0" % (wire(path), kind.encode(), mode, mtime_ns, wire(target)))
+        elif stamp:
+            # No path holds a zero byte, and every other field says where it ends.
+            facts.append(b"%b\0%d %d %d %d\0%b" % (wire(path), mode, mtime_ns, size, len(stamp), stamp))
+        else:
             return None
-        name, where = wire(path), wire(target)
-        told = (
-            len(name),
-            name,
-            kind.value.encode(),
-            mode,
-            mtime_ns,
-            size,
-            len(where),
-            where,
-            len(stamp),
-            stamp,
-        )
-        facts.append(b"%d %b %b %d %d %d %d %b %d %b" % told)
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
@@ -368,7 +418,7 @@ def _recalled(members: list[Entry], known: Known) -> _Made | None:
     path = wire(members[0].path)
     return _Made(
         [Extent(*extent, path, None) for extent in known.extents],
-        [Packed(entry.path, entry.size, digest) for entry, digest in zip(files, known.files, strict=True)],
+        [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
     )
 

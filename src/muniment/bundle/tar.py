@@ -73,13 +73,20 @@ def room(entry: Entry, path: bytes) -> int:
     >>> room(one, b"a") == len(header(one, 700)) + 1024
     True
     """
-    if entry.kind is Kind.LINK or len(path) > 99 or entry.size >= USTAR_SIZE or not path.isascii():
+    if entry.kind is Kind.LINK or entry.size >= USTAR_SIZE or not _fits(path):
         records = len(header(entry, entry.size))
     elif 0 <= entry.mtime_ns < USTAR_TIME * SECOND and not entry.mtime_ns % SECOND:
         records = BLOCK
     else:
         records = 3 * BLOCK
     return records + entry.size + -entry.size % BLOCK
+
+
+def _fits(path: bytes) -> bool:
+    """Whether a path needs no extended header, also with a folder's `/` after it."""
+    if len(path) < 100:
+        return path.isascii()
+    return len(path) < 255 and _split(path) is not None and _split(path + b"/") is not None
 
 
 def padding(size: int) -> bytes:

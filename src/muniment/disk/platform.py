@@ -25,6 +25,7 @@ MACOS = sys.platform == "darwin"
 _F_SETLEASE: int = getattr(fcntl, "F_SETLEASE", 1024)
 _F_SETSIG: int = getattr(fcntl, "F_SETSIG", 10)
 _F_FULLFSYNC: int = getattr(fcntl, "F_FULLFSYNC", 51)
+_F_SETPIPE_SZ: int = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _LINUX_NOREPLACE, _LINUX_EXCHANGE = 1, 2
 _MACOS_SWAP, _MACOS_EXCL = 2, 4
 
@@ -49,6 +50,19 @@ def rename_exclusive(source_fd: int, source: str, target_fd: int, target: str) -
 def rename_swap(source_fd: int, source: str, target_fd: int, target: str) -> bool:
     """Let two names exchange what they stand for, at one instant; False where that can not be."""
     return _rename_flagged(source_fd, source, target_fd, target, _LINUX_EXCHANGE if LINUX else _MACOS_SWAP)
+
+
+def end_with_parent() -> None:
+    """Let this process be killed when the one that forked it is gone, where the system can do that."""
+    if LINUX:
+        _libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def widen_pipe(fd: int, size: int) -> None:
+    """Let a pipe hold so many bytes, where the system can do that and this user may."""
+    if LINUX:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(fd, _F_SETPIPE_SZ, size)
 
 
 def _rename_flagged(source_fd: int, source: str, target_fd: int, target: str, flag: int) -> bool:

@@ -1,0 +1,258 @@
+"""The quick way of reading a kept snapshot takes nothing that the strict reader refuses, and all that our
+packer writes; helpers in other processes give what the calling thread gives.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from tests.bundle.test_hostile import EXPECTED, read
+from tests.bundle.test_nasty import faces, nasty
+from tests.bundle.worlds import Made, chunks, entry, pack_entries, pack_folder
+
+from muniment.bundle import verify as verify_room
+from muniment.bundle.crew import Crew, Odd
+from muniment.bundle.errors import BadExtent
+from muniment.bundle.extent import make_extent
+from muniment.bundle.extract import extract, extract_kept
+from muniment.bundle.gunzip import raw
+from muniment.bundle.index import Index
+from muniment.bundle.model import Extent, Row
+from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
+from muniment.disk import platform
+from muniment.disk.root import Root
+from muniment.errors import MunimentError
+from muniment.path import RelPath
+
+OUT = RelPath.parse("out")
+
+
+@pytest.fixture(params=[0, 1, 2, 3])
+def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """From 2 on there are helpers, however little there is to do."""
+    monkeypatch.setattr(verify_room, "FORK_FROM", 0)
+    monkeypatch.setattr(verify_room, "RUN", 20_000)
+    return int(request.param)
+
+
+def kept(stream: bytes) -> Made:
+    """A stream as if it had been stored with every member an extent of its own, but for the last."""
+    starts = [0]
+    try:
+        with tarfile.open(fileobj=io.BytesIO(stream), mode="r:") as archive:
+            starts += [member.offset for member in archive]
+    except (tarfile.TarError, ValueError, EOFError):
+        pass
+    cuts = sorted({start for start in starts if start < len(stream)})
+    if len(cuts) > 1:
+        cuts[-1:] = [cuts[-1], cuts[-1] + 1]  # the last is as the manifest's: of more than one extent
+    extents = []
+    for number, (start, end) in enumerate(zip(cuts, [*cuts[1:], len(stream)], strict=True)):
+        name = b"%06d" % min(number, len(cuts) - 2)
+        for at in range(start, end, 1 << 20):
+            extents.append(make_extent(stream[at : min(end, at + (1 << 20))], name))
+    return Made(extents, Index.of(extents), b"", [], 0, 0)
+
+
+def inflated(name: str) -> bytes | None:
+    try:
+        return b"".join(raw(chunks(read(name))))
+    except MunimentError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in EXPECTED if one["file"].endswith(".tgz")], ids=lambda one: one["file"]
+)
+def test_what_is_refused_is_refused_alike(
+    one: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stream = inflated(one["file"])
+    if stream is None or not stream or len(stream) % 512:
+        return  # the gzip member itself is wrong: nothing of it was ever kept
+    made = kept(stream)
+    monkeypatch.setattr(verify_room, "FORK_FROM", 0)
+    monkeypatch.setattr(verify_room, "RUN", 1000)
+    found = []
+    for workers in (0, 2):
+        with Root.open(tmp_path) as root, pytest.raises(MunimentError) as refused:
+            extract_kept(made.index, made.fetch, root, OUT, workers=workers)
+        assert refused.value.code == one["code"]
+        found.append(str(refused.value))
+        assert list(tmp_path.iterdir()) == []
+    with Root.open(tmp_path) as root, pytest.raises(MunimentError) as plainly:
+        extract(unfold(made.index, made.fetch), root, OUT)
+    assert {*found} == {str(plainly.value)}
+
+
+def test_the_same_tree_for_any_number_of_workers(workers: int, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    nasty(os.fsencode(tree))
+    for number in range(400):
+        place = tree / f"d{number % 13}" / "e"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_bytes(b"%d" % number * number)
+    made = pack_folder(tree)
+    seen: list[str] = []
+    with Root.open(tmp_path) as root:
+        found = extract_kept(
+            made.index,
+            made.fetch,
+            root,
+            OUT,
+            outside_links=True,
+            workers=workers,
+            seen=lambda member: seen.append(member.path),
+        )
+    plain = verify(raw(chunks(made.gz)))
+    assert found == plain == verify_quickly(made.index, made.fetch, workers=workers)
+    assert faces(os.fsencode(tmp_path / "out/files/workspace")) == faces(os.fsencode(tree))
+    assert (
+        len(seen)
+        == len(set(seen))
+        == found.files
+        + sum(1 for path in (tmp_path / "out/files").rglob("*") if path.is_symlink() or path.is_dir())
+    )
+
+
+PACK = """
+import hashlib, os, sys
+from pathlib import Path
+from muniment.bundle import pack
+from muniment.bundle.join import join
+from muniment.bundle.tree import Tree
+from tests.bundle.worlds import HEADING
+folder, workers, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+pack.BATCH = most
+began = []
+class Crew(pack.Crew):
+    def __init__(self, work, size):
+        began.append(size)
+        super().__init__(work, size)
+pack.Crew = Crew
+fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+with Tree(fd) as tree:
+    packing = pack.Packing(
+        tree.entries("files/workspace"), tree, HEADING, workers=workers, shared=lambda entry: True
+    )
+    data = b"".join(join(packing))
+print(hashlib.sha256(data).hexdigest(), began, [str(fault) for fault in packing.faults])
+"""
+
+
+@pytest.mark.skipif(not platform.LINUX, reason="helpers are forked on Linux only")
+def test_helpers_pack_the_same_bytes(tmp_path: Path) -> None:
+    rng = random.Random(8)
+    for number in range(300):
+        place = tmp_path / "tree" / f"d{number % 7}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_bytes(b"%d" % number * rng.randrange(900))
+    (tmp_path / "tree" / "d3" / "large").write_bytes(rng.randbytes(700_000))
+    (tmp_path / "tree" / "secret").write_bytes(b"s")
+    want = hashlib.sha256(pack_folder(tmp_path / "tree", workers=0).gz).hexdigest()
+    for workers, most, began in ((0, 1, []), (1, 1, [1]), (2, 1, [2]), (3, 40_000, [3]), (2, 1 << 30, [])):
+        call = [sys.executable, "-c", PACK, str(tmp_path / "tree"), str(workers), str(most)]
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        assert done.stdout.split(" ", 1) == [want, f"{began} []\n"], done.stderr
+
+
+def test_a_damaged_piece_is_named(workers: int) -> None:
+    made = pack_entries([entry(f"files/workspace/{n:03}", b"%d" % n * 3000) for n in range(40)])
+    bad = made.extents[7]
+    other = make_extent(bytes(bad.length), bad.path)
+
+    def fetch(row: Row) -> bytes:
+        return other.piece or b"" if row.id == bad.id else made.fetch(row)
+
+    with pytest.raises(BadExtent) as refused:
+        verify_kept(made.index, fetch, workers)
+    assert refused.value.where == bad.id.hex()[:12]
+
+
+def test_any_byte_of_a_group(workers: int) -> None:
+    """One byte anywhere, under an id that fits: refused, or what the strict reader says as well."""
+    made = pack_entries([entry(f"files/workspace/{n:02}", b"%d" % n * 200) for n in range(12)])
+    rng = random.Random(3)
+    group = made.extents[0]
+    stream = b"".join(unfold(made.index, made.fetch))[: group.length]
+    for _ in range(150):
+        at = rng.randrange(len(stream))
+        changed = bytearray(stream)
+        changed[at] ^= 1 << rng.randrange(8)
+        extents = [make_extent(bytes(changed), group.path), *made.extents[1:]]
+        other = Made(extents, Index.of(extents), b"", [], 0, 0)
+        try:
+            want = str(verify(unfold(other.index, other.fetch)))
+        except MunimentError as error:
+            want = str(error)
+        try:
+            found = str(verify_kept(other.index, other.fetch, workers))
+        except MunimentError as error:
+            found = str(error)
+        assert found == want
+
+
+def test_the_quick_way_is_the_one_that_is_gone() -> None:
+    made = pack_entries([entry(f"files/workspace/{n:03}", b"%d" % n * 3000) for n in range(40)])
+    assert verify_quickly(made.index, made.fetch).files == 40
+
+
+def test_a_helper_that_is_killed_is_missed() -> None:
+    def work(job: int) -> int:
+        if job == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return job
+
+    with Crew(work, 2) as crew, pytest.raises(Odd):
+        list(crew.map(range(8)))
+
+
+def test_what_a_helper_meets_on_the_disk_is_told() -> None:
+    def work(job: int) -> int:
+        if job == 3:
+            raise OSError(errno.ENOSPC, "full")
+        return job
+
+    with Crew(work, 2) as crew, pytest.raises(OSError, match="full") as full:
+        list(crew.map(range(8)))
+    assert full.value.errno == errno.ENOSPC
+
+
+def test_results_come_in_order_and_no_more_are_asked_for_than_can_wait() -> None:
+    asked: list[int] = []
+
+    def jobs() -> object:
+        for number in range(300):
+            asked.append(number)
+            yield number
+
+    with Crew(str, 3) as crew:
+        for number, result in enumerate(crew.map(jobs())):  # type: ignore[arg-type]
+            assert result == str(number)
+            assert len(asked) <= number + 3 * 4 + 1
+
+
+def test_a_hostile_length_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = pack_entries([entry("files/workspace/a", b"x")])
+    bomb = make_extent(bytes(2 << 20), b"files/workspace/a")
+    one = honest.extents[0]
+    extents = [Extent(one.id, one.length, one.crc, one.path, bomb.piece), *honest.extents[1:]]
+    with pytest.raises(Odd):
+        verify_quickly(honest.index, Made(extents, honest.index, b"", [], 0, 0).fetch, workers=0)
+
+
+def test_the_table_of_hostile_bundles_is_used() -> None:
+    usable = [one for one in EXPECTED if one["file"].endswith(".tgz") and inflated(one["file"])]
+    assert len(usable) >= 40, json.dumps([one["file"] for one in usable])
