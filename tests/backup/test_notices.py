@@ -54,7 +54,7 @@ def test_its_form() -> None:
         "root_id": "01J",
         "code": "QUOTA_EXCEEDED",
         "exit_code": 5,
-        "message": "All 5 snapshots that may be kept are taken.",
+        "message": "No place is left; 5 is the most that may be kept.",
         "where": "vault",
         "why": "full",
         "next": "Delete one, or name the one that the new snapshot shall replace.",

@@ -111,6 +111,18 @@ def free_port(ground: Ground, word: str = "8080") -> None:
     ground.words[word] = str(number)
 
 
+def found(ground: Ground) -> None:
+    """A workspace in the home folder that has archived a report, and a copy of the report beside."""
+    report = ground.home() / "report.txt"
+    report.write_text(REPORT, "utf-8")
+    shell = Shell(ground.home(), {})
+    ground.closing.callback(shell.close)
+    shell.command("muniment init")
+    kept = shell.command("muniment archive report.txt")
+    report.write_text(REPORT, "utf-8")
+    ground.words["arc_01KDVDNA000000000000000000"] = re.findall(r"arc_[0-9A-Z]{26}", kept)[0]
+
+
 def served(ground: Ground) -> None:
     """An agent's folder, and two free ports; what listens everywhere on the page, on loopback here."""
     free_port(ground)
@@ -187,6 +199,7 @@ STAGES: dict[str, Stage] = {
     "docs/hosts/cursor.md": Stage(),
     "docs/hosts/openclaw.md": Stage(),
     "docs/how-to/container.md": Stage(container, long=True, programs=("podman", "debootstrap", "curl")),
+    "docs/how-to/find.md": Stage(found),
     "docs/how-to/fleet.md": Stage(
         fleet,
         {
@@ -210,6 +223,9 @@ NOT_RUN: dict[str, str] = {
     ),
     "claude plugin validate muniment-plugin": "the host's own program, which needs an account elsewhere",
     "apt-get install podman": "installs on the machine; `.ci/run` does, and tests/job uses it",
+    "muniment job export rna-7 --format ro-crate": (
+        "needs a job that has ended; tests/job exports them by the same commands"
+    ),
     "muniment job finalize rna-7 --tool seqtk:1 --summary seqtk.json": (
         "needs a finished job and a registry of images; tests/job and the demo run each of these commands"
     ),

@@ -244,6 +244,7 @@ class Harness:
 
     def trace(self) -> Trace:
         """Run the act plainly; it has to succeed and to leave what it should."""
+        stand_apart(self.stage)
         with self._performer(0) as performer, self._staged(0) as place:
             options = ["-y", "-s", "64", "-e", f"trace=!{_WITHIN}"]
             status, said, lines = performer.perform(self.act_name, place, options)

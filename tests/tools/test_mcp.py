@@ -29,7 +29,7 @@ TEAM_TOOLS = {
 JOB_TOOLS = {
     *("job_init", "job_docs", "job_plan", "job_confirm", "job_revise", "job_submit", "job_poll"),
     *("job_finalize", "job_gap", "job_resolve_gap", "job_cancel", "job_show", "job_list"),
-    *("job_verify", "job_import", "job_adopt"),
+    *("job_verify", "job_import", "job_adopt", "job_pull", "job_run", "job_export"),
 }
 BACKUP_TOOLS = {
     "backup_plan",

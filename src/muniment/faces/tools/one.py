@@ -6,7 +6,7 @@ from importlib import import_module
 
 from muniment.faces.tools.tool import Tool
 
-ROOMS = ("archive", "handoff", "team", "job", "backup")
+ROOMS = ("archive", "handoff", "team", "job", "backup", "desk")
 """The modules with tools, in the order in which clients see them."""
 
 
