@@ -65,8 +65,13 @@ def test_the_same_bytes_in_another_process(tree: Path, tmp_path: Path) -> None:
         "print(hashlib.sha256(pack_folder(Path(sys.argv[1])).gz).hexdigest())"
     )
     call = [sys.executable, "-c", program, str(tree)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", "."])}
-    found = {subprocess.run(call, check=True, capture_output=True, env=environment).stdout for _ in range(3)}
+    project = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)])}
+    found = set()
+    for _ in range(3):
+        done = subprocess.run(call, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        found.add(done.stdout)
     assert found == {hashlib.sha256(pack_folder(tree).gz).hexdigest().encode() + b"\n"}
 
 
