@@ -56,9 +56,7 @@ class Spot:
             if _is_link(place) and not os.path.lexists(real):
                 why = say("it leads to {target}", target=printable(str(real)))
                 raise ConfigurationLink(where=printable(str(place)), why=why)
-        folder = real.parent
-        while not os.path.lexists(folder):
-            folder = folder.parent
+        folder = next((one for one in real.parents if os.path.lexists(one)), Path(real.anchor))
         with named(str(folder)):
             os.listdir(folder)  # says why it is no folder, or can not be entered
         self.root = Root.open(folder)
