@@ -17,6 +17,7 @@ from muniment.digest import sha256
 from muniment.disk.errors import named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
+from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
 from muniment.hosts import receipt as receipts
 from muniment.hosts.errors import ConfigurationBroken, ConfigurationChanging, ConfigurationShape
@@ -272,7 +273,11 @@ def _take(one: Configured, *, act: bool) -> Outcome | None:
 def _remove_folder(folder: Path) -> None:
     # Something else may lie in it, or it is gone.
     with suppress(MunimentError, OSError), Root.open(folder.parent) as above:
-        above.remove_folder(RelPath((folder.name,)))
+        rel = RelPath((folder.name,))
+        # Unfinished files are of a run that was killed: whoever holds the receipts' lock is alone.
+        for name in filter(is_scratch, above.names(rel)):
+            above.unlink(rel / name)
+        above.remove_folder(rel)
 
 
 # What both need
