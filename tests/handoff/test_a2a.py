@@ -88,7 +88,8 @@ def issue(handoffs: Handoffs, goal: str, **more: Any) -> str:
 def test_out_killed_on_both_sides_resumed_by_its_ids_and_back(place: Place, agent: AgentProcess) -> None:
     handoffs = place.reopen()
     handoff = issue(handoffs, "asks", continuity_required=True)
-    sent = handoffs.send(handoff, agent.start(), "mei")
+    first = agent.start()
+    sent = handoffs.send(handoff, first, "mei")
     assert isinstance(sent, Dispatch)
     receipt = sent.provider_receipt
     assert sent.task_id == receipt["task_id"] and sent.workspace is not None
@@ -96,6 +97,8 @@ def test_out_killed_on_both_sides_resumed_by_its_ids_and_back(place: Place, agen
     intent = handoffs.papers.intent_document(handoffs.papers.folder(handoff))
     assert receipt["context_id"] == intent["key"]  # by this it would have been found
 
+    # Killed any earlier, the agent would not have asked yet.
+    assert asked_until_it_ends(handoffs, handoff, first) is None
     agent.kill()  # and the parent is another process from here on, as far as anything in memory goes
     again, there = place.reopen(), agent.start()
     assert sending.collect(again, handoff, there) is None
