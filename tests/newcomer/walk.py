@@ -4,7 +4,7 @@
 
 As root on a Debian machine with debootstrap.  Packages come from where this machine has them from:
 its first source of Debian's packages, and its set-up of pip, which is copied into the new system.
-What happens inside happens as an ordinary user without any variable of this session.  Commands and
+What happens inside happens as an ordinary user with an environment of its own.  Commands and
 what they print are those of the pages; a command that prints something else ends the walk.
 """
 
