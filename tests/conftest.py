@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,3 +14,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile once, in the process that starts the others, so that none reads a half-written file."""
     if not hasattr(config, "workerinput"):
         compile_catalogues(Path(__file__).parent.parent)
+
+
+@pytest.fixture(autouse=True)
+def _stays_where_it_is() -> Iterator[None]:
+    """A test that leaves its process in another folder would fail whichever test comes after it."""
+    here = os.getcwd()
+    yield
+    there = os.getcwd()
+    os.chdir(here)
+    assert there == here

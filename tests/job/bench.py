@@ -100,6 +100,10 @@ class Bench:
         """The names of all containers that there are."""
         return self.call("ps", "--all", "--format", "{{.Names}}").stdout.split()
 
+    def running(self) -> list[str]:
+        """The names of those whose program has begun and not ended."""
+        return self.call("ps", "--filter", "status=running", "--format", "{{.Names}}").stdout.split()
+
 
 def last(view: View) -> ToolRun:
     """The last run of a job's tool."""

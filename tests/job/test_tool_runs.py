@@ -342,7 +342,7 @@ def test_the_container_is_taken_away(tmp_path: Path, bench: Bench) -> None:
 
     def monotonic() -> float:
         if not told:
-            told.extend(bench.call("ps", "--format", "{{.Names}}").stdout.split())
+            told.extend(bench.running())
             if told:
                 bench.call("rm", "--force", *told)
         return time.monotonic()
@@ -358,7 +358,7 @@ def test_the_person_stops_it(tmp_path: Path, bench: Bench) -> None:
     asked: list[str] = []
 
     def monotonic() -> float:
-        if not asked and service.show("j").history.run_intent is not None and bench.containers():
+        if not asked and bench.running():
             asked.append("stop")
             raise KeyboardInterrupt
         return time.monotonic()
