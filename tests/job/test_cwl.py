@@ -213,6 +213,26 @@ class TestRunner:
         grandchild = int(mark.read_text())
         wait_for(lambda: not _lives(grandchild), "end of what the run started")
 
+    def test_asked_to_stop_before_its_program_runs(self, tmp_path: Path) -> None:
+        """The word to stop lies there by then, so that nothing has to be done at once."""
+        order(tmp_path / "r", "sleep 1000")
+        asked = """if True:
+            import os, signal, sys
+            from pathlib import Path
+            from muniment.job import cwl_run
+            keep = cwl_run._keep
+            def asked(folder, rel, value):
+                keep(folder, rel, value)
+                if rel == cwl_run.STARTED:
+                    Path(folder.path, "stop").touch()
+                    os.kill(os.getpid(), signal.SIGTERM)
+            cwl_run._keep = asked
+            sys.exit(cwl_run.main(sys.argv[1]))
+        """
+        done = subprocess.run([sys.executable, "-c", asked, tmp_path / "r"], env=_env(), check=False)
+        assert done.returncode == 0
+        assert json.loads((tmp_path / "r" / "ended.json").read_bytes())["stopped"]
+
     def test_the_runner_killed_the_run_lives_on_and_is_seen(self, tmp_path: Path) -> None:
         (tmp_path / "job" / "engine").mkdir(parents=True)
         gate = tmp_path / "gate"

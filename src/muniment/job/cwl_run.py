@@ -31,6 +31,9 @@ GRACE = 10
 
 def main(path: str) -> int:
     """Run the order of a folder, unless it was started before or somebody is at it."""
+    # Whoever asks it to stop leaves word first, and that is read once there is a run to stop.  Not
+    # ignored: a program that is started would inherit that.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     with Root.open(path) as folder:
         try:
             with locked(folder, LOCK, wait=False):
