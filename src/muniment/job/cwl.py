@@ -12,7 +12,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
@@ -26,11 +26,11 @@ from muniment.hosts.launch import launch_detached
 from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.job import cwl_run
 from muniment.job.backend import OUTPUTS, Case, Collected, EngineState, Piece, Progress
-from muniment.job.cwl_flow import cwltool_argv, job_file, tool_in
+from muniment.job.cwl_flow import cwltool_argv, job_file
 from muniment.job.errors import EngineAnswer, OutputUnsafe
-from muniment.job.local_files import LocalFiles, LocalInputs
+from muniment.job.local_files import LocalFiles
 from muniment.job.model import Binding, PortType
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.path import BadPath, RelPath, printable
 
 _RUNS = RelPath(("engine",))
@@ -40,13 +40,12 @@ Launch = Callable[[Sequence[str], Mapping[str, str]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class CwlBackend(LocalInputs):
+class CwlBackend(LocalFiles):
     """cwltool, run without containers; its record is `engine/<name>/` in the folder of the job."""
 
     clock: Clock = system_clock
     entropy: Entropy = os.urandom
     launch: Launch = launch_detached
-    files: LocalFiles = field(default_factory=LocalFiles)
 
     @property
     def name(self) -> str:
@@ -124,16 +123,17 @@ class CwlBackend(LocalInputs):
             _write_once(run, cwl_run.STOP, b"")
             if not _held(run, cwl_run.LOCK):
                 return
-            try:
-                started = read_json(run.read(cwl_run.STARTED))
-                os.kill(int(started["pid"]), signal.SIGTERM)
-            except (NotThere, ProcessLookupError):
-                return
+            with contextlib.suppress(NotThere, ProcessLookupError):
+                os.kill(_pid(run), signal.SIGTERM)
 
     def collect(self, case: Case, engine_id: str) -> Collected:
         """The files that cwltool named in its answer, below `outputs/`, and its log."""
         with self._run(case, engine_id) as run:
-            answer = _answer(run)
+            why = say("it names no outputs")
+            try:
+                answer = _record(run, cwl_run.ANSWER, why)
+            except NotThere as error:
+                raise _odd(run, why) from error
         base = os.path.join(case.folder.path, *OUTPUTS.parts)
         outputs: list[Piece] = []
         for port, value in answer.items():
@@ -142,10 +142,6 @@ class CwlBackend(LocalInputs):
                 outputs.extend(_pieces(case.folder, rel, port))
         log = _RUNS / case.name / "log.txt"
         return Collected(tuple(outputs), (Piece(log, "cwltool"),))
-
-    def tool(self, case: Case, name: str, version: int) -> Json | None:
-        """The process of the workflow that declares this software."""
-        return tool_in(case.document, name, version)
 
     def _run(self, case: Case, engine_id: str) -> Root:
         run = case.folder.below(_RUNS / case.name)
@@ -171,14 +167,36 @@ def _python_path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def _order_id(run: Root) -> str:
+def _record(run: Root, rel: RelPath, why: Message) -> dict[str, Any]:
+    """One of the papers of a run, an object; of anything else `EngineAnswer` says `why`."""
     try:
-        engine_id = read_json(run.read(cwl_run.ORDER))["id"]
-        if not isinstance(engine_id, str) or not is_ulid(engine_id.removeprefix("cwl-")):
-            raise ValueError("no id")
-    except (NotJson, KeyError, TypeError, ValueError) as error:
-        raise EngineAnswer(engine="cwl", where=run.path, why=say("its order can not be read")) from error
+        value = read_json(run.read(rel))
+    except NotJson as error:
+        raise _odd(run, why) from error
+    if not isinstance(value, dict):
+        raise _odd(run, why)
+    return value
+
+
+def _odd(run: Root, why: Message) -> EngineAnswer:
+    return EngineAnswer(engine="cwl", where=run.path, why=why)
+
+
+def _order_id(run: Root) -> str:
+    why = say("its order can not be read")
+    engine_id = _record(run, cwl_run.ORDER, why).get("id")
+    if not isinstance(engine_id, str) or not is_ulid(engine_id.removeprefix("cwl-")):
+        raise _odd(run, why)
     return engine_id
+
+
+def _pid(run: Root) -> int:
+    """The process of a run; a number that stands for several is none."""
+    why = say("its start can not be read")
+    pid = _record(run, cwl_run.STARTED, why).get("pid")
+    if type(pid) is not int or pid <= 1:
+        raise _odd(run, why)
+    return pid
 
 
 def _write_once(run: Root, rel: RelPath, data: bytes) -> None:
@@ -190,13 +208,14 @@ def _write_once(run: Root, rel: RelPath, data: bytes) -> None:
 
 
 def _ended(run: Root) -> Progress | None:
+    why = say("its end can not be read")
     try:
-        ended = read_json(run.read(cwl_run.ENDED))
-        code, stopped = ended["exit_code"], ended["stopped"]
+        ended = _record(run, cwl_run.ENDED, why)
     except NotThere:
         return None
-    except (NotJson, KeyError, TypeError) as error:
-        raise EngineAnswer(engine="cwl", where=run.path, why=say("its end can not be read")) from error
+    code, stopped = ended.get("exit_code"), ended.get("stopped")
+    if type(code) is not int or type(stopped) is not bool:
+        raise _odd(run, why)
     if stopped:
         return Progress(EngineState.STOPPED, f"exit code {code}")
     if code != 0:
@@ -214,16 +233,6 @@ def _last_line(run: Root) -> str:
         stream.seek(max(0, os.fstat(fd).st_size - 4096))
         lines = stream.read().decode("utf-8", "replace").strip().splitlines()
     return printable(lines[-1])[:300] if lines else ""
-
-
-def _answer(run: Root) -> dict[str, Any]:
-    try:
-        answer = read_json(run.read(cwl_run.ANSWER))
-        if not isinstance(answer, dict):
-            raise ValueError("no object")
-    except (NotJson, ValueError, NotThere) as error:
-        raise EngineAnswer(engine="cwl", where=run.path, why=say("it names no outputs")) from error
-    return answer
 
 
 def _paths(value: Any) -> list[str]:
@@ -247,11 +256,11 @@ def _inside(path: str, base: str) -> RelPath:
 
 def _pieces(folder: Root, rel: RelPath, role: str) -> list[Piece]:
     """A file, or every file of a folder; a link among them is refused when it is opened."""
-    found = []
-    for inner, stats in walk_stats(folder, rel):
-        if not stat.S_ISDIR(stats.st_mode):
-            found.append(Piece(rel / RelPath.parse(inner) if inner else rel, role))
-    return found
+    return [
+        Piece(rel / RelPath.parse(inner) if inner else rel, role)
+        for inner, stats in walk_stats(folder, rel)
+        if not stat.S_ISDIR(stats.st_mode)
+    ]
 
 
 def _located(binding: Binding) -> dict[str, Any]:

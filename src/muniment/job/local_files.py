@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 
+from muniment.canonical import Json
 from muniment.disk.errors import named
 from muniment.disk.root import Root
 from muniment.disk.tree import measure
 from muniment.disk.write import is_scratch
 from muniment.evidence import Kind
-from muniment.job.backend import FlowFacts
+from muniment.job.backend import Case, FlowFacts
 from muniment.job.bindings import Offer
-from muniment.job.cwl_flow import read_flow
+from muniment.job.cwl_flow import read_flow, tool_in
 from muniment.job.errors import BadBinding
 from muniment.job.model import PortType
 from muniment.message import say
@@ -23,10 +23,22 @@ _MOST = 10_000
 """Entries of an input folder that are looked at; who has more names them by routing."""
 
 
-@dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """The local side of `cwl` and `wes`: a file's id is the digest of its bytes, a folder's the
-    digest of its evidence table, so that a plan pins what it was confirmed with."""
+    """The local side of `cwl` and `wes`, whose workflows and inputs are files of this machine.
+
+    A file's id is the digest of its bytes, a folder's the digest of its evidence table, so that a
+    plan pins what it was confirmed with.
+    """
+
+    __slots__ = ()
+
+    def inspect(self, flow: str) -> FlowFacts:
+        """Read a CWL file, packed into one document: it is what runs, or is sent."""
+        return read_flow(flow)
+
+    def tool(self, case: Case, name: str, version: int) -> Json | None:
+        """The process of the workflow that declares this software."""
+        return tool_in(case.document, name, version)
 
     def offers(self, input_path: str) -> list[Offer]:
         """What lies directly in a folder (or the one file); links, hidden and unfinished names
@@ -72,27 +84,3 @@ def _utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-class LocalInputs:
-    """What `cwl` and `wes` share: workflows and inputs are files of this machine."""
-
-    __slots__ = ()
-
-    files: LocalFiles
-
-    def inspect(self, flow: str) -> FlowFacts:
-        """Read a CWL file, packed into one document: it is what runs, or is sent."""
-        return read_flow(flow)
-
-    def offers(self, input_path: str) -> list[Offer]:
-        """What lies in a local folder."""
-        return self.files.offers(input_path)
-
-    def offer(self, reference: str) -> Offer:
-        """A local file or folder."""
-        return self.files.offer(reference)
-
-    def pin(self, offer: Offer) -> str:
-        """The digest of its content."""
-        return self.files.pin(offer)

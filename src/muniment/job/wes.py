@@ -11,11 +11,11 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
-from muniment.canonical import Json, NotJson, canonical, read_json
+from muniment.canonical import NotJson, canonical, read_json
 from muniment.disk.root import Root
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import write_verified
@@ -28,10 +28,10 @@ from muniment.job.backend import (
     Piece,
     Progress,
 )
-from muniment.job.cwl_flow import job_file, tool_in
+from muniment.job.cwl_flow import job_file
 from muniment.job.errors import EngineAnswer, EngineMissing, EngineRefused, EngineUnreachable, OutputUnsafe
 from muniment.job.finding import shown
-from muniment.job.local_files import LocalFiles, LocalInputs
+from muniment.job.local_files import LocalFiles
 from muniment.job.model import Binding, PortType
 from muniment.message import Message, say
 from muniment.path import BadPath, RelPath, check_name, printable
@@ -60,7 +60,7 @@ _STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class WesBackend(LocalInputs):
+class WesBackend(LocalFiles):
     """A WES server at `url` (up to and without `/runs`), with a bearer `token` when it wants one.
 
     Servers of version 1.0 may name outputs as files of their own machine; `shared` is the folder
@@ -71,7 +71,6 @@ class WesBackend(LocalInputs):
     token: str = ""
     shared: str = ""
     deadline: float = 60.0
-    files: LocalFiles = field(default_factory=LocalFiles)
 
     @property
     def name(self) -> str:
@@ -141,10 +140,6 @@ class WesBackend(LocalInputs):
         case.folder.make_folders(log.parent)
         write_verified(case.folder, log, canonical(record) + b"\n", replace=True)
         return Collected(tuple(outputs), (Piece(log, "wes"),))
-
-    def tool(self, case: Case, name: str, version: int) -> Json | None:
-        """The process of the workflow that declares this software."""
-        return tool_in(case.document, name, version)
 
     def _engine(self, client: httpx2.Client) -> tuple[str, str]:
         """The server's CWL engine: some servers of 1.1 want it named, those of 1.0 know no field for it."""
