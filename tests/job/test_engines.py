@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.job.engines import Engine, engine_named, open_real, until_ended
+from tests.job.engines import Engine, engine_named, fkit, open_real, until_ended, wait_for
 from tests.job.standin import Killed
 
 from muniment.job.backend import Case
@@ -20,7 +20,10 @@ from muniment.job.errors import (
     SubmissionUnknown,
     UnboundPort,
 )
+from muniment.job.fkit import FkitBackend
+from muniment.job.launching import Done, SystemLauncher
 from muniment.job.planning import PlanRequest
+from muniment.job.running import case_of
 from muniment.job.service import JobService, View
 from muniment.record.consent import WitnessKind
 
@@ -125,10 +128,6 @@ def test_a_run_is_stopped(tmp_path: Path, service: JobService, engine: Engine) -
     engine_id = view.registry.execution.bioline.job.id
     assert service.cancel("stopped").registry.workflow.status == "cancelled"
     with service.opened("stopped") as opened:
-        from tests.job.engines import wait_for
-
-        from muniment.job.running import case_of
-
         case = case_of(service, opened)
         wait_for(lambda: engine.backend.poll(case, engine_id).state.value == "stopped", "stop")
 
@@ -166,3 +165,26 @@ def test_the_tool_source(tmp_path: Path, service: JobService, engine: Engine) ->
     view = service.finalize("tool", tool="Counter:3")
     assert view.registry.execution.downstream.image_tag == "counter:3"
     assert view.registry.workflow.status == "active"
+
+
+def test_results_may_take_longer_to_fetch_than_questions_to_answer(tmp_path: Path) -> None:
+    """A download of many gigabytes is no answer that is overdue."""
+    told: dict[str, float] = {}
+
+    class Timed(SystemLauncher):
+        def run(
+            self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = (), cwd: str | None = None
+        ) -> Done:
+            told[argv[3]] = deadline
+            return super().run(argv, deadline=deadline, keep=keep, cwd=cwd)
+
+    engine = fkit(tmp_path / "platform")
+    assert isinstance(engine.backend, FkitBackend)
+    engine.backend = dataclasses.replace(engine.backend, launcher=Timed())
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / engine.reads).write_text("@a\nACGT\n+\nIIII\n")
+    service = open_real(tmp_path, engine)
+    ready(service, engine, tmp_path, "whole")
+    service.submit("whole")
+    service.finalize("whole")
+    assert told["download"] >= 6 * 3600 > told["pipeline"]

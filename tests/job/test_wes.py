@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from muniment.disk.root import Root
@@ -190,6 +191,20 @@ class TestOutputs:
         ):
             WesBackend(url, token="secret").collect(case, "r")
         assert seen == []
+
+    @pytest.mark.parametrize("place", ["http://[", "data/\x01x", "https://[::1", "\ud800"], ids=repr)
+    def test_a_place_that_is_none(self, case: Case, place: str) -> None:
+        with lying({"runs/r": output(place)}) as url, pytest.raises(MunimentError) as refused:
+            WesBackend(url).collect(case, "r")
+        assert refused.value.code in ("JOB_OUTPUT_UNSAFE", "JOB_ENGINE_ANSWER")
+        assert str(refused.value).isprintable()
+
+    def test_the_token_goes_to_its_own_server_by_its_own_way(self, case: Case) -> None:
+        """A server that is spoken to in secret can not have it repeated in the open."""
+        with lying({"runs/r": output("x")}) as url:
+            backend = WesBackend(url.replace("http://", "https://"), token="secret")
+            with httpx2.Client() as client, pytest.raises(OutputUnsafe, match="another server"):
+                list(backend._download(client, f"{url}/x"))
 
     def test_the_token_goes_to_its_own(self, case: Case) -> None:
         seen: list[tuple[str, str]] = []

@@ -99,3 +99,12 @@ def shown(value: object) -> Message | str:
         text = json.dumps(str(value)[: _SHOWN * 2], ensure_ascii=False)
     text = printable(text)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def quoted(answer: bytes | bytearray) -> str:
+    """What a program or a server answered, as an error may quote it: its beginning, harmless.
+
+    >>> quoted(b" not \\x1b[2J found ")
+    'not \\\\x1b[2J found'
+    """
+    return printable(answer.decode("utf-8", "replace").strip())[:300]

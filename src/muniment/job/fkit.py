@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +34,8 @@ from muniment.job.errors import (
     EngineUnreachable,
     FlowRefused,
 )
-from muniment.job.finding import shown
+from muniment.job.finding import quoted, shown
+from muniment.job.launching import Launcher, SystemLauncher
 from muniment.job.model import PortType
 from muniment.job.shape import plain
 from muniment.message import Message, say
@@ -52,15 +51,10 @@ _CODES = {
 }
 _ANSWER_LIMIT = 64 << 20
 _DEADLINE = 600
+"""Seconds that a question to the platform may take."""
 
-Call = Callable[[Sequence[str]], tuple[int, bytes, bytes]]
-"""Runs a program to its end: exit code, standard output, standard error."""
-
-
-def call(argv: Sequence[str]) -> tuple[int, bytes, bytes]:
-    """Run a program without a shell and without input."""
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DEADLINE, check=False)
-    return done.returncode, done.stdout, done.stderr
+_DOWNLOAD = 24 * 3600
+"""Seconds that fetching the results may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,7 @@ class FkitBackend:
     """BioLine through its own command; `program` is its argv, the arguments follow."""
 
     program: tuple[str, ...] = ("fkit",)
-    run: Call = field(default=call)
+    launcher: Launcher = field(default_factory=SystemLauncher)
 
     @property
     def name(self) -> str:
@@ -162,10 +156,10 @@ class FkitBackend:
             raise self._odd(say("no output folder"))
         case.folder.make_folders(OUTPUTS)
         target = os.path.join(case.folder.path, *OUTPUTS.parts)
-        self._run("download", progress.output_dir, target)
+        self._run("download", progress.output_dir, target, deadline=_DOWNLOAD)
         outputs = []
         for inner, found in walk_stats(case.folder, OUTPUTS):
-            if inner and not _is_folder(found):
+            if inner and not stat.S_ISDIR(found.st_mode):
                 rel = RelPath.parse(inner)
                 outputs.append(Piece(OUTPUTS / rel, rel.parts[0] if len(rel.parts) > 1 else "output"))
         log = RelPath(("engine", case.name, "pipeline.json"))
@@ -196,42 +190,39 @@ class FkitBackend:
             raise self._odd(say("more than {count} bytes", count=_ANSWER_LIMIT))
         try:
             value = read_json(out)
-        except (NotJson, UnicodeDecodeError) as error:
-            raise self._odd(say("no JSON: {body}", body=_words(out))) from error
+        except NotJson as error:
+            raise self._odd(say("no JSON: {body}", body=quoted(out))) from error
         # Some replies come wrapped.
         if isinstance(value, dict) and "data" in value and "id" not in value:
             return value["data"]
         return value
 
-    def _run(self, *arguments: str) -> bytes:
+    def _run(self, *arguments: str, deadline: float = _DEADLINE) -> bytes:
         for argument in arguments:
             if argument.startswith("-") and argument not in ("--json", "--keyword"):
                 why = say("{name} would be taken for an option", name=shown(argument))
                 raise EngineRefused(engine=self.name, why=why)
         try:
-            code, out, err = self.run([*self.program, *arguments])
+            done = self.launcher.run([*self.program, *arguments], deadline=deadline)
         except FileNotFoundError as error:
             raise EngineMissing(
                 engine=self.name, needs=self.program[0], install=say("the BioLine command line")
             ) from error
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise EngineUnreachable(
                 engine=self.name, why=say("{fault}", fault=printable(str(error))[:300])
             ) from error
-        if code != 0:
-            why = say("exit code {code}: {body}", code=code, body=_words(err or out))
+        if done.code != 0:
+            why = say("exit code {code}: {body}", code=done.code, body=quoted(done.err or done.out))
             raise EngineUnreachable(engine=self.name, where=" ".join(arguments[:2]), why=why)
-        return out
+        return done.out
 
     def _port(self, task: str, one: dict[str, Any]) -> Port:
-        kind = one.get("type")
-        if kind not in ("FILE", "DIR"):
-            raise self._odd(say("an unknown type {kind}", kind=shown(kind)))
         default = one.get("default")
         return Port(
             task=task,
             name=self._text(one, "name"),
-            type=PortType(kind),
+            type=self._type(one),
             required=one.get("required") is True,
             default=default if isinstance(default, str) else "",
         )
@@ -239,10 +230,13 @@ class FkitBackend:
     def _offer(self, one: Any) -> Offer:
         if not isinstance(one, dict):
             raise self._odd(say("no object"))
+        return Offer(self._text(one, "fileId"), self._text(one, "path"), self._type(one))
+
+    def _type(self, one: dict[str, Any]) -> PortType:
         kind = one.get("type")
         if kind not in ("FILE", "DIR"):
             raise self._odd(say("an unknown type {kind}", kind=shown(kind)))
-        return Offer(self._text(one, "fileId"), self._text(one, "path"), PortType(kind))
+        return PortType(kind)
 
     def _list(self, value: dict[str, Any], name: str) -> list[dict[str, Any]]:
         found = value.get(name)
@@ -258,11 +252,3 @@ class FkitBackend:
 
     def _odd(self, why: Message) -> EngineAnswer:
         return EngineAnswer(engine=self.name, why=why)
-
-
-def _is_folder(found: os.stat_result) -> bool:
-    return stat.S_ISDIR(found.st_mode)
-
-
-def _words(body: bytes) -> str:
-    return printable(body.decode("utf-8", "replace").strip())[:300]

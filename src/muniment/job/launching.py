@@ -1,4 +1,4 @@
-"""Room `job`: the one place from which container runtimes are started as processes."""
+"""Room `job`: the one place from which container runtimes and BioLine's command are started."""
 
 from __future__ import annotations
 

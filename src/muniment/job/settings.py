@@ -49,7 +49,7 @@ ENGINE: Setting[str] = Setting(
 WES_URL: Setting[str] = Setting(
     "job.wes_url",
     "",
-    text,
+    address,
     "Where the WES server is, up to and without /runs.",
     personal=True,
 )

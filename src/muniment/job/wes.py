@@ -30,7 +30,7 @@ from muniment.job.backend import (
 )
 from muniment.job.cwl_flow import job_file
 from muniment.job.errors import EngineAnswer, EngineMissing, EngineRefused, EngineUnreachable, OutputUnsafe
-from muniment.job.finding import shown
+from muniment.job.finding import quoted, shown
 from muniment.job.local_files import LocalFiles
 from muniment.job.model import Binding, PortType
 from muniment.message import Message, say
@@ -186,8 +186,11 @@ class WesBackend(LocalFiles):
             rel = OUTPUTS / RelPath.parse(name)
         except BadPath as error:
             raise OutputUnsafe(path=printable(name), why=say("{finding}", finding=error)) from error
+        try:
+            split = urlsplit(place)
+        except ValueError as error:
+            raise OutputUnsafe(path=printable(place), why=say("{finding}", finding=error)) from error
         folder.make_folders(rel.parent)
-        split = urlsplit(place)
         if split.scheme in ("", "file") and not split.netloc and os.path.isabs(split.path):
             write_verified(folder, rel, self._from_shared(split.path), replace=True)
         else:
@@ -204,8 +207,8 @@ class WesBackend(LocalFiles):
 
     def _download(self, client: httpx2.Client, place: str) -> Iterator[bytes]:
         url = urljoin(self.url.rstrip("/") + "/", place)
-        # The token is for the server alone: an output elsewhere is another party's.
-        if urlsplit(url).netloc != urlsplit(self.url).netloc:
+        # The token is for the server alone, and by the way that was chosen for it.
+        if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
             raise OutputUnsafe(path=printable(place), why=say("it lies on another server"))
         import httpx2
 
@@ -214,6 +217,8 @@ class WesBackend(LocalFiles):
                 if answer.status_code != 200:
                     raise self._odd(say("status {status} for an output", status=answer.status_code))
                 yield from answer.iter_bytes()
+        except httpx2.InvalidURL as error:
+            raise OutputUnsafe(path=printable(place), why=_fault(error)) from error
         except httpx2.HTTPError as error:
             raise EngineUnreachable(engine=self.name, where=self.url, why=_fault(error)) from error
 
@@ -234,7 +239,7 @@ class WesBackend(LocalFiles):
 
         try:
             with client.stream(verb, path, **how) as answer:
-                body = b""
+                body = bytearray()
                 for chunk in answer.iter_bytes():
                     body += chunk
                     if len(body) > _ANSWER_LIMIT:
@@ -242,15 +247,15 @@ class WesBackend(LocalFiles):
         except httpx2.HTTPError as error:
             raise EngineUnreachable(engine=self.name, where=self.url, why=_fault(error)) from error
         if answer.status_code >= 500:
-            why = say("status {status}: {body}", status=answer.status_code, body=_words(body))
+            why = say("status {status}: {body}", status=answer.status_code, body=quoted(body))
             raise EngineUnreachable(engine=self.name, where=self.url, why=why)
         if answer.status_code >= 400:
-            why = say("status {status}: {body}", status=answer.status_code, body=_words(body))
+            why = say("status {status}: {body}", status=answer.status_code, body=quoted(body))
             raise EngineRefused(engine=self.name, where=self.url, why=why)
         try:
-            value = read_json(body)
-        except (NotJson, UnicodeDecodeError) as error:
-            raise self._odd(say("no JSON: {body}", body=_words(body))) from error
+            value = read_json(bytes(body))
+        except NotJson as error:
+            raise self._odd(say("no JSON: {body}", body=quoted(body))) from error
         if not isinstance(value, dict):
             raise self._odd(say("no object"))
         return value
@@ -342,7 +347,3 @@ def check_base(name: str) -> str:
 
 def _fault(error: Exception) -> Message:
     return say("{fault}", fault=printable(str(error))[:300] or type(error).__name__)
-
-
-def _words(body: bytes) -> str:
-    return printable(body.decode("utf-8", "replace"))[:300]
