@@ -171,3 +171,35 @@ def test_a_record_that_is_none_is_damage() -> None:
         fold([event("job.tool_run", {**GOOD.to_json(), "exit_code": None})])
     with pytest.raises(JournalDamaged):
         fold([event("job.tool_start", Start(RUN, NoNetwork(Proof.READ, ("lo",)), AT).to_json())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "evidence"),
+    [
+        ("job.begin", {}),
+        ("job.begin", {"act": ["init"], "before": "", "after": "0" * 64, "facts": {}}),
+        ("job.begin", {"act": "init", "before": None, "after": "0" * 64, "facts": {}}),
+        ("job.begin", {"act": "init", "before": "", "after": "0" * 64, "facts": []}),
+        ("job.plan_confirmed", {"plan": "x", "act": "submit", "witness": "terminal"}),
+        ("job.plan_confirmed", {"plan": 7, "act": "submit", "witness": "terminal"}),
+        ("job.plan_confirmed", {"plan": "0" * 64, "act": "submit", "witness": "the moon"}),
+        ("job.submit_intent", {"name": 1, "plan": "0" * 64, "engine": "cwl"}),
+        ("job.polled", {"state": {}}),
+        ("job.adopted", {"registry": 7}),
+        ("job.adopted", {"registry": "0" * 64, "back": {"phase": "elsewhere", "status": "active"}}),
+    ],
+    ids=str,
+)
+def test_an_event_of_no_form_is_damage(kind: str, evidence: dict[str, Any]) -> None:
+    """Whoever wrote it knew the chain and not what stands in it; `job.end` reads what began."""
+    with pytest.raises(JournalDamaged):
+        fold([event(kind, evidence), event("job.end", {"begin": "e"})])
+
+
+@pytest.mark.parametrize(
+    "facts", [{"engine": 7}, {"back": {"phase": 1}}, {"confirmed": []}, {"confirmed": {}}]
+)
+def test_an_end_of_a_step_that_says_what_it_can_not(facts: dict[str, Any]) -> None:
+    begun = {"act": "import", "before": "", "after": "0" * 64, "facts": facts}
+    with pytest.raises(JournalDamaged):
+        fold([event("job.begin", begun), event("job.end", {"begin": "e"})])

@@ -13,6 +13,7 @@ from muniment.job.rules import Standing
 from muniment.job.tool_run import BadToolRecord, Pull, Start, ToolRun
 from muniment.job.tool_run import Intent as RunIntent
 from muniment.message import say
+from muniment.record.consent import WitnessKind
 from muniment.record.event import Event
 
 BEGIN, END, ABORT = "job.begin", "job.end", "job.abort"
@@ -79,14 +80,16 @@ class History:
 def fold(events: Iterable[Event]) -> History:
     """Read the events in order; kinds that are not known change nothing.
 
-    `JournalDamaged` where an event about a tool is none.
+    `JournalDamaged` where an event does not hold what its kind holds: a chain can be whole and its
+    events still be nobody's.
     """
     state = History()
     for event in events:
         try:
             state = replace(_step(state, event), head=event.sha256, count=state.count + 1)
-        except BadToolRecord as error:
-            why = say("event {event}: {finding}", event=event.event_id, finding=error)
+        except (KeyError, TypeError, ValueError) as error:
+            finding = error if isinstance(error, BadToolRecord) else type(error).__name__
+            why = say("event {event}: {finding}", event=event.event_id, finding=finding)
             job = event.subject.removeprefix("job:")
             raise JournalDamaged(where=event.kind, why=why, job=job) from error
     return state
@@ -96,23 +99,24 @@ def _step(state: History, event: Event) -> History:
     facts = event.evidence
     match event.kind:
         case "job.begin":
-            opened = Pending(event.event_id, facts["act"], facts["before"], facts["after"], facts["facts"])
-            return replace(state, pending=opened)
+            act, before, after = (_text(facts[name]) for name in ("act", "before", "after"))
+            return replace(
+                state, pending=Pending(event.event_id, act, before, after, _object(facts["facts"]))
+            )
         case "job.end":
             return _ended(state, event)
         case "job.abort":
             return replace(state, pending=None)
         case "job.plan_confirmed":
-            plan = Digest(facts["plan"])
-            return replace(state, confirmed=Confirmed(plan, facts["act"], facts["witness"], event.at))
+            return replace(state, confirmed=_yes(facts, facts["act"], event))
         case "job.submit_intent":
-            intent = Intent(facts["name"], Digest(facts["plan"]), facts["engine"])
+            intent = Intent(_text(facts["name"]), Digest(_text(facts["plan"])), _text(facts["engine"]))
             return replace(state, intent=intent)
         case "job.submit_closed":
             # A yes holds once: what was spent on a submission that did not come about is gone.
             return replace(state, intent=None, confirmed=None)
         case "job.polled":
-            return replace(state, polled=facts["state"])
+            return replace(state, polled=_text(facts["state"]))
         case "job.tool_pull":
             pull = Pull.from_json(facts)
             return replace(state, pull=pull, fetched=state.fetched if pull.failed else pull, behind=False)
@@ -125,7 +129,7 @@ def _step(state: History, event: Event) -> History:
             return replace(state, run_intent=None, runs=runs, behind=True)
         case "job.adopted":
             back = standing_of(facts.get("back"))
-            return replace(state, registry=facts["registry"], pending=None, back=back)
+            return replace(state, registry=_text(facts["registry"]), pending=None, back=back)
     return state
 
 
@@ -140,7 +144,7 @@ def _ended(state: History, event: Event) -> History:
     done = state.pending
     if done is None:
         return state
-    engine = done.facts.get("engine", state.engine)
+    engine = _text(done.facts.get("engine", state.engine))
     back = standing_of(done.facts["back"]) if "back" in done.facts else state.back
     new = replace(state, registry=done.after, pending=None, engine=engine, back=back, behind=False)
     if not state.created:
@@ -148,8 +152,7 @@ def _ended(state: History, event: Event) -> History:
     if done.act in ("submit", "import"):
         new = replace(new, intent=None)
     if "confirmed" in done.facts:
-        yes = done.facts["confirmed"]
-        new = replace(new, confirmed=Confirmed(Digest(yes["plan"]), "submit", yes["witness"], event.at))
+        new = replace(new, confirmed=_yes(_object(done.facts["confirmed"]), "submit", event))
     if done.act in ("plan", "revise"):
         new = replace(new, confirmed=None)
     return new
@@ -160,3 +163,20 @@ def standing_of(value: object) -> Standing | None:
     if not isinstance(value, Mapping):
         return None
     return Standing(Phase(value["phase"]), Status(value["status"]))
+
+
+def _yes(facts: Mapping[str, Any], act: object, event: Event) -> Confirmed:
+    witness = WitnessKind(facts["witness"]).value
+    return Confirmed(Digest(_text(facts["plan"])), _text(act), witness, event.at)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text was expected")
+    return value
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError("an object was expected")
+    return value

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muniment.digest import sha256
-from muniment.errors import MunimentError
 from muniment.job import rules
 from muniment.job.adopting import submitted_already
-from muniment.job.errors import RegistryRefused
+from muniment.job.errors import JournalDamaged, RegistryRefused
 from muniment.job.export.facts import (
     EXPORT,
     JOURNAL_FILE,
@@ -132,12 +131,9 @@ def _request(events: tuple[Event, ...], format: Format) -> Request:
 def _history(events: tuple[Event, ...]) -> History:
     try:
         return fold(events)
-    except (MunimentError, KeyError, TypeError, ValueError, AttributeError) as error:
-        # A chain can be whole and its events still be nobody's: whoever made it knew the form of a
-        # line and not what stands in it.
-        found = error.reason if isinstance(error, MunimentError) else type(error).__name__
+    except JournalDamaged as error:
         wanted = say("events as a job writes them")
-        raise NotOnRecord(Finding(Code.JOURNAL, JOURNAL_FILE, wanted, found)) from error
+        raise NotOnRecord(Finding(Code.JOURNAL, JOURNAL_FILE, wanted, error.reason)) from error
 
 
 def _disagreements(job: str, registry: Registry, history: History) -> Iterator[Finding]:
