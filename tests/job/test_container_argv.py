@@ -16,6 +16,7 @@ from muniment.job.container_argv import Caller, Dialect, Mount, Order, create_ar
 from muniment.job.container_proc import Kernel
 from muniment.job.containers import image_reference
 from muniment.job.docker import DOCKER
+from muniment.job.image_registry import manifest_named
 from muniment.job.podman import PODMAN
 from muniment.job.tool_run import Limits
 
@@ -150,6 +151,17 @@ def test_answers_that_are_none(answer: bytes) -> None:
         container(answer)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "[" * 100_000, '{"auths": []}', '{"auths": {"127.0.0.1:1": []}}', '{"auths": "x"}',
+     '{"auths": {"127.0.0.1:1": {"auth": "no base64\\r\\nX: y"}}}', "\ud800"],
+    ids=lambda text: text[:40],
+)  # fmt: skip
+def test_credentials_of_no_form_leave_the_question_unanswered(tmp_path: Path, text: str) -> None:
+    (tmp_path / "auth").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert manifest_named("127.0.0.1:1/a:1", str(tmp_path / "auth")) is None
+
+
 def seen(state: dict[str, Any], **more: Any) -> bytes:
     full = {"Status": "created", "StartedAt": "0001-01-01T00:00:00Z", "Pid": 0, "ExitCode": 0, **state}
     host = {"NetworkMode": "none", "ReadonlyRootfs": True, "Privileged": False}
@@ -177,6 +189,16 @@ def test_whether_a_program_ever_began(state: dict[str, Any], started: bool, runs
 def test_a_mount_that_was_not_ordered_is_none_of_ours() -> None:
     with pytest.raises(OddAnswer):
         container(seen({}, Mounts=[{"Type": "volume", "Source": "/v", "Destination": "/data", "RW": True}]))
+
+
+@pytest.mark.parametrize(
+    "more", [{"NetworkSettings": []}, {"NetworkSettings": {"Networks": 7}}, {"Mounts": 7}, {"Mounts": [7]}]
+)
+def test_what_is_no_description_of_a_container(more: dict[str, Any]) -> None:
+    with pytest.raises(OddAnswer):
+        container(seen({}, **more))
+    with pytest.raises(OddAnswer):
+        image_facts("h/a:1", image(RepoDigests=7))
 
 
 class TestKernel:

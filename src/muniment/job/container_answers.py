@@ -5,15 +5,15 @@ Both answer in the same JSON, up to a few spellings that are evened out here.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from muniment.canonical import NotJson, read_json
 from muniment.job.container_argv import Mount
 
 _ID = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
-_NEVER = "0001-01-01T00:00:00Z"
+_NEVER = "0001-01-01"
 _READY = ("created", "configured", "initialized")
 
 
@@ -74,8 +74,8 @@ class Seen:
 def first_of(answer: bytes) -> dict[str, Any]:
     """The one object that an inspection answers."""
     try:
-        value = json.loads(answer)
-    except (ValueError, RecursionError) as error:
+        value = read_json(answer)
+    except NotJson as error:
         raise OddAnswer("no JSON") from error
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         raise OddAnswer("no list of objects")
@@ -100,7 +100,7 @@ def image_facts(reference: str, answer: bytes) -> ImageFacts:
     repository = reference.rpartition(":")[0]
     digests = {
         digest
-        for name, _, digest in (str(one).partition("@") for one in value.get("RepoDigests") or ())
+        for name, _, digest in (str(one).partition("@") for one in _listed(value, "RepoDigests"))
         if name == repository and digest.startswith("sha256:") and _ID.fullmatch(digest)
     }
     kind = value.get("ManifestType")
@@ -114,7 +114,7 @@ def container(answer: bytes) -> Seen:
     """A container from the answer to an inspection of it."""
     value = first_of(answer)
     state, host = _object(value, "State"), _object(value, "HostConfig")
-    networks = (value.get("NetworkSettings") or {}).get("Networks") or {}
+    networks = _object(value, "NetworkSettings", optional=True)
     status, started, pid = state.get("Status"), state.get("StartedAt"), state.get("Pid")
     code, own = state.get("ExitCode"), value.get("Id")
     if not isinstance(status, str) or not isinstance(started, str) or not isinstance(own, str):
@@ -125,16 +125,16 @@ def container(answer: bytes) -> Seen:
         id=own,
         image_id=image_id(value.get("Image")),
         status=status,
-        started=status not in _READY and not started.startswith(_NEVER[:10]),
+        started=status not in _READY and not started.startswith(_NEVER),
         pid=pid,
         exit_code=code,
         oom=state.get("OOMKilled") is True,
         error=str(state.get("Error") or ""),
         network=str(host.get("NetworkMode")),
-        networks=tuple(sorted(map(str, networks))),
+        networks=tuple(sorted(_object(networks, "Networks", optional=True))),
         read_only=host.get("ReadonlyRootfs") is True,
         privileged=host.get("Privileged") is True,
-        mounts=tuple(_mount(one) for one in value.get("Mounts") or ()),
+        mounts=tuple(_mount(one) for one in _listed(value, "Mounts")),
     )
 
 
@@ -144,8 +144,17 @@ def _mount(value: object) -> Mount:
     return Mount(str(value.get("Source")), str(value.get("Destination")), value.get("RW") is not False)
 
 
-def _object(value: dict[str, Any], name: str) -> dict[str, Any]:
+def _object(value: dict[str, Any], name: str, *, optional: bool = False) -> dict[str, Any]:
     found = value.get(name)
+    if found is None and optional:
+        return {}
     if not isinstance(found, dict):
         raise OddAnswer(f"no object {name}")
     return found
+
+
+def _listed(value: dict[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    if not isinstance(found, list | None):
+        raise OddAnswer(f"no list {name}")
+    return found or []

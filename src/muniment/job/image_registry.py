@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import http.client
 import ipaddress
-import json
 import os
 import re
 import ssl
 import urllib.parse
 from collections.abc import Mapping
+
+from muniment.canonical import read_json
 
 _KINDS = (
     "application/vnd.oci.image.index.v1+json",
@@ -90,7 +91,7 @@ def _open_token(challenge: str) -> str:
         body = answer.read(_TOKEN_LIMIT)
     finally:
         connection.close()
-    value = json.loads(body) if answer.status == 200 else None
+    value = read_json(body) if answer.status == 200 else None
     token = (value.get("token") or value.get("access_token")) if isinstance(value, dict) else None
     return token if isinstance(token, str) and token.isascii() and token.isprintable() else ""
 
@@ -100,9 +101,9 @@ def _credentials(host: str, auth_file: str) -> str:
     if not auth_file or not os.path.isfile(auth_file):
         return ""
     with open(auth_file, "rb") as stream:
-        value = json.loads(stream.read(_TOKEN_LIMIT))
-    entry = (value.get("auths") or {}).get(host) if isinstance(value, dict) else None
-    found = entry.get("auth") if isinstance(entry, dict) else None
+        found: object = read_json(stream.read(_TOKEN_LIMIT))
+    for name in ("auths", host, "auth"):
+        found = found.get(name) if isinstance(found, dict) else None
     if not isinstance(found, str):
         return ""
     base64.b64decode(found, validate=True)
