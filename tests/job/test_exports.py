@@ -44,8 +44,8 @@ from muniment.job.errors import (
     OutputsChanged,
     RecordNotHere,
 )
-from muniment.job.export import writing
-from muniment.job.export.facts import EXPORT, Format, Request
+from muniment.job.export import ro_crate, writing
+from muniment.job.export.facts import EXPORT, Facts, Format, Held, Request
 from muniment.job.export.reading import verify_crate, verify_document
 from muniment.job.export.record import NotOnRecord, facts_from
 from muniment.job.model import Status
@@ -234,6 +234,27 @@ def test_a_failed_run_and_then_a_good_one(tmp_path: Path) -> None:
     assert listed(all["./"]["mentions"]) == ["#workflow", RUN_AT, f"#run-{second}"]
     assert exported(made, Format.TES)["id"] == second
     assert f"tool/{RUN_ID}/outputs/report.txt" not in json.dumps(exported(made, Format.SLSA))
+
+
+@pytest.mark.parametrize(
+    "inner", ["outputs//bam", "../j/outputs/bam", "outputs/./bam", "tool/../outputs/bam"]
+)
+def test_an_input_whose_path_only_looks_as_if_it_lay_in_the_job(tmp_path: Path, inner: str) -> None:
+    """As a registry from elsewhere may spell it: it is an input like any other."""
+    made = world(tmp_path)
+    flow_done(made)
+    with made.service.opened("j") as opened:
+        first, *rest = opened.registry.execution.bindings
+        odd = replace(first, filename=f"{opened.folder.path}/{inner}", fileId=f"sha256:{sha(BAM)}")
+        execution = replace(opened.registry.execution, bindings=(odd, *rest))
+        registry = replace(opened.registry, execution=execution)
+        facts = Facts(
+            "j", registry, opened.history, Request(1, Format.RO_CRATE, opened.folder.path), "", Held(0, ""),
+            Held(0, ""), "", "", "", (),
+        )  # fmt: skip
+        (part,) = (one for one in ro_crate.parts(facts) if one.role.startswith("input"))
+        assert part.optional and part.source == odd.filename
+        assert part.crate_path == f"inputs/{sha(BAM)}/bam"
 
 
 class TestGates:

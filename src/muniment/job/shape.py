@@ -179,7 +179,17 @@ def _list(inner: Reader) -> Reader:
     return read
 
 
+_KNOWN: dict[Any, Reader] = {}
+
+
 def _object(kind: Any) -> Reader:
+    """The reader of a dataclass, made once: looking its annotations up takes longer than reading."""
+    if kind not in _KNOWN:
+        _KNOWN[kind] = _members(kind)
+    return _KNOWN[kind]
+
+
+def _members(kind: Any) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
     readers = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind)]
     names = {name for name, _ in readers}
@@ -216,6 +226,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     return value.value if isinstance(value, StrEnum) else value
+
+
+class Evidence:
+    """A closed shape that stands in the journal as the evidence of an event."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """The evidence."""
+        found: dict[str, Json] = plain(self)
+        return found
 
 
 def json_schema(kind: Any) -> dict[str, Json]:

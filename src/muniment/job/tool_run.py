@@ -8,21 +8,19 @@ every reader of it comes by, and not left to whoever shows it (spec 2, container
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self
 
-from muniment.canonical import Json
 from muniment.ids import is_ulid
 from muniment.job.finding import Finding, Rule, shown
 from muniment.job.model import Artifact, ImageId, Instant, Name
-from muniment.job.shape import Form, Whole, plain, reader_of
+from muniment.job.shape import Evidence, Form, Whole, reader_of
 from muniment.message import say
 
 PULL, RUN, RUN_INTENT, RUN_START = "job.tool_pull", "job.tool_run", "job.tool_intent", "job.tool_start"
 
-T = TypeVar("T")
 _Whole = Annotated[int, Whole(1)]
 _Digest = Annotated[str, Form(r"|sha256:[0-9a-f]{64}", say("empty, or sha256: and 64 lower-case hex digits"))]
 _Argument = Annotated[str, Form(r"[^\u0000]*", say("a text without a zero byte"))]
@@ -76,6 +74,27 @@ class Proof(StrEnum):
     OBSERVED = "observed"
 
 
+class _OfATool(Evidence):
+    """Evidence about a tool: read strictly, and held together whenever it is read."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Read the evidence strictly; `BadToolRecord` when it is anything else."""
+        faults: list[Finding] = []
+        built = reader_of(cls)(value, faults)
+        faults.extend(built.findings() if built is not None else ())
+        if built is None or faults:
+            first = faults[0]
+            raise BadToolRecord(f"{first.path}: wanted {first.wanted}, found {first.found}")
+        return built
+
+    def findings(self) -> Iterator[Finding]:
+        """What of it does not fit together."""
+        return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """The image of a tool; `id` is null and the rest empty where none came."""
@@ -88,7 +107,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(_OfATool):
     """One attempt to fetch the image of a tool.
 
     `moved` tells that the tag names another image than the one that was here before.
@@ -111,15 +130,26 @@ class Pull:
         """Whether the image could not be had."""
         return self.outcome is PullOutcome.FAILED
 
-    def to_json(self) -> dict[str, Json]:
-        """The evidence of a `job.tool_pull`."""
-        found: dict[str, Json] = plain(self)
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Pull:
-        """Read that evidence strictly; `BadToolRecord` when it is anything else."""
-        return _read(_read_pull, value, pull_findings)
+    def findings(self) -> Iterator[Finding]:
+        """What of a pull does not fit together."""
+        if self.preexisting != (self.pre_image_id is not None):
+            wanted = say("true exactly when there was an image before")
+            yield Finding(("preexisting",), Rule.IMAGE, wanted, shown(self.preexisting))
+        if self.failed:
+            for name, empty in (("post_image_id", None), ("moved", False), ("manifest_digest", "")):
+                if getattr(self, name) != empty:
+                    yield Finding(
+                        (name,), Rule.IMAGE, say("nothing after a failed pull"), shown(getattr(self, name))
+                    )
+            return
+        if self.post_image_id is None:
+            yield Finding(("post_image_id",), Rule.IMAGE, say("the image after the pull"), "null")
+        if not self.pulled_at:
+            yield Finding(("pulled_at",), Rule.IMAGE, say("the time of the pull"), shown(""))
+        moved = self.preexisting and self.pre_image_id != self.post_image_id
+        if self.moved != moved:
+            wanted = say("true exactly when another image was there before")
+            yield Finding(("moved",), Rule.IMAGE, wanted, shown(self.moved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +186,7 @@ class NoNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolRun(_OfATool):
     """One attempt to run a tool, whatever came of it; `why` says in words what went wrong.
 
     >>> image = Image("localhost/seqtk:1")
@@ -198,19 +228,35 @@ class ToolRun:
         nothing else is success."""
         return self.outcome is RunOutcome.EXITED and self.exit_code == 0 and self.collected
 
-    def to_json(self) -> dict[str, Json]:
-        """The evidence of a `job.tool_run`."""
-        found: dict[str, Json] = plain(self)
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> ToolRun:
-        """Read that evidence strictly; `BadToolRecord` when it is anything else."""
-        return _read(_read_run, value, run_findings)
+    def findings(self) -> Iterator[Finding]:
+        """What of a run does not fit together: above all, what never started has left nothing."""
+        if not is_ulid(self.run) or self.container != container_of(self.run):
+            yield Finding(("container",), Rule.TOOL, say("the container of this run"), shown(self.container))
+        if not self.started:
+            wanted = say("nothing of a run that never started")
+            for name, empty in (("network", None), ("exit_code", None), ("started_at", ""), ("ended_at", ""),
+                                ("outputs", ()), ("logs", ()), ("collected", False)):  # fmt: skip
+                if getattr(self, name) != empty:
+                    yield Finding((name,), Rule.TOOL, wanted, shown(getattr(self, name)))
+            return
+        if self.image.id is None:
+            yield Finding(("image", "id"), Rule.TOOL, say("the image that ran"), "null")
+        if self.network is None:
+            yield Finding(("network",), Rule.TOOL, say("how it was seen that there is no network"), "null")
+        elif self.network.interfaces != ("lo",):
+            wanted = say("the loopback interface alone")
+            yield Finding(("network", "interfaces"), Rule.TOOL, wanted, shown(self.network.interfaces))
+        for name in ("started_at", "ended_at"):
+            if not getattr(self, name):
+                yield Finding((name,), Rule.TOOL, say("a time"), shown(""))
+        if self.outputs and not self.collected:
+            yield Finding(("outputs",), Rule.TOOL, say("nothing that was not taken"), shown(self.outputs))
+        if self.outcome is RunOutcome.EXITED and self.exit_code is None:
+            yield Finding(("exit_code",), Rule.TOOL, say("the code with which it exited"), "null")
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(_OfATool):
     """A run that was announced and of which no end is on record yet.
 
     `network` and `started_at` are there once its program was about to begin.
@@ -228,34 +274,14 @@ class Intent:
     network: NoNetwork | None = None
     started_at: Instant = ""
 
-    def to_json(self) -> dict[str, Json]:
-        """The evidence of a `job.tool_intent`."""
-        found: dict[str, Json] = plain(self)
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Intent:
-        """Read that evidence strictly; `BadToolRecord` when it is anything else."""
-        return _read(_read_intent, value, lambda _: iter(()))
-
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Start(_OfATool):
     """The program of an announced run is about to begin."""
 
     run: Ulid
     network: NoNetwork
     started_at: Instant
-
-    def to_json(self) -> dict[str, Json]:
-        """The evidence of a `job.tool_start`."""
-        found: dict[str, Json] = plain(self)
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Start:
-        """Read that evidence strictly; `BadToolRecord` when it is anything else."""
-        return _read(_read_start, value, lambda _: iter(()))
 
 
 def container_of(run: str) -> str:
@@ -265,71 +291,3 @@ def container_of(run: str) -> str:
     'muniment-01arz3ndektsv4rrffq69g5fav'
     """
     return f"muniment-{run.lower()}"
-
-
-def pull_findings(pull: Pull) -> Iterator[Finding]:
-    """What of a pull does not fit together."""
-    if pull.preexisting != (pull.pre_image_id is not None):
-        wanted = say("true exactly when there was an image before")
-        yield Finding(("preexisting",), Rule.IMAGE, wanted, shown(pull.preexisting))
-    if pull.failed:
-        for name, empty in (("post_image_id", None), ("moved", False), ("manifest_digest", "")):
-            if getattr(pull, name) != empty:
-                yield Finding(
-                    (name,), Rule.IMAGE, say("nothing after a failed pull"), shown(getattr(pull, name))
-                )
-        return
-    if pull.post_image_id is None:
-        yield Finding(("post_image_id",), Rule.IMAGE, say("the image after the pull"), "null")
-    if not pull.pulled_at:
-        yield Finding(("pulled_at",), Rule.IMAGE, say("the time of the pull"), shown(""))
-    moved = pull.preexisting and pull.pre_image_id != pull.post_image_id
-    if pull.moved != moved:
-        wanted = say("true exactly when another image was there before")
-        yield Finding(("moved",), Rule.IMAGE, wanted, shown(pull.moved))
-
-
-def run_findings(run: ToolRun) -> Iterator[Finding]:
-    """What of a run does not fit together: above all, what never started has left nothing."""
-    if not is_ulid(run.run) or run.container != container_of(run.run):
-        yield Finding(("container",), Rule.TOOL, say("the container of this run"), shown(run.container))
-    if not run.started:
-        wanted = say("nothing of a run that never started")
-        for name, empty in (("network", None), ("exit_code", None), ("started_at", ""), ("ended_at", ""),
-                            ("outputs", ()), ("logs", ()), ("collected", False)):  # fmt: skip
-            if getattr(run, name) != empty:
-                yield Finding((name,), Rule.TOOL, wanted, shown(getattr(run, name)))
-        return
-    if run.image.id is None:
-        yield Finding(("image", "id"), Rule.TOOL, say("the image that ran"), "null")
-    if run.network is None:
-        yield Finding(("network",), Rule.TOOL, say("how it was seen that there is no network"), "null")
-    elif run.network.interfaces != ("lo",):
-        wanted = say("the loopback interface alone")
-        yield Finding(("network", "interfaces"), Rule.TOOL, wanted, shown(run.network.interfaces))
-    for name in ("started_at", "ended_at"):
-        if not getattr(run, name):
-            yield Finding((name,), Rule.TOOL, say("a time"), shown(""))
-    if run.outputs and not run.collected:
-        yield Finding(("outputs",), Rule.TOOL, say("nothing that was not taken"), shown(run.outputs))
-    if run.outcome is RunOutcome.EXITED and run.exit_code is None:
-        yield Finding(("exit_code",), Rule.TOOL, say("the code with which it exited"), "null")
-
-
-_read_pull, _read_run = reader_of(Pull), reader_of(ToolRun)
-_read_intent, _read_start = reader_of(Intent), reader_of(Start)
-
-
-def _read(
-    reader: Callable[[object, list[Finding]], T | None],
-    value: Mapping[str, Any],
-    findings: Callable[[T], Iterator[Finding]],
-) -> T:
-    faults: list[Finding] = []
-    built = reader(value, faults)
-    if built is not None:
-        faults.extend(findings(built))
-    if built is None or faults:
-        first = faults[0]
-        raise BadToolRecord(f"{first.path}: wanted {first.wanted}, found {first.found}")
-    return built

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from muniment.canonical import Json
 from muniment.digest import Digest, sha256
 from muniment.job.history import History, fold
 from muniment.job.model import Artifact, Name, Phase, PortType, Registry, Status
 from muniment.job.rules import is_complete
-from muniment.job.shape import Form, Whole, plain, reader_of
+from muniment.job.shape import Evidence, Form, Whole, reader_of
 from muniment.job.tool_run import RUN, Pull, ToolRun
 from muniment.message import say
+from muniment.path import BadPath, RelPath
 from muniment.record.event import Event
 
 EXPORT = "job.export"
@@ -73,8 +73,8 @@ NOBODY = Names()
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked for: the format, where the job lay then, and who is named in it."""
+class Request(Evidence):
+    """The evidence of a `job.export`: the format, where the job lay then, and who is named in it."""
 
     version: Annotated[int, Whole(1)]
     format: Format
@@ -82,11 +82,6 @@ class Request:
     licence: Annotated[str, Form(r"|https?://[!-~]+", say("empty, or an address"))] = ""
     author: Party | None = None
     publisher: Party | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """The evidence of a `job.export`."""
-        found: dict[str, Json] = plain(self)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +216,14 @@ class Facts:
         return tuple(one for one in self.registry.execution.downstream.logs if one.path not in of_runs)
 
     def inner(self, path: str) -> str | None:
-        """A recorded path as one of the job's folder; None when it lies elsewhere."""
+        """A recorded path as one of the job's folder; None when it lies elsewhere, or may."""
         folder = self.request.folder.rstrip("/") + "/"
-        return path.removeprefix(folder) if path.startswith(folder) else None
+        if not path.startswith(folder):
+            return None
+        try:
+            return RelPath.parse(path.removeprefix(folder)).posix or None
+        except BadPath:
+            return None
 
     def flow_inputs(self) -> Iterator[Bound]:
         """Everything that was bound to a port of the workflow."""
