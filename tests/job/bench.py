@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.job.engines import wait_for
+from tests.job.engines import served, wait_for
 from tests.job.registry_server import PASSWORD, Registry, busybox, needed, registry
 from tests.job.standin import REQUEST, StandIn, open_service
 
@@ -31,24 +31,6 @@ cgroup_manager = "cgroupfs"
 events_logger = "file"
 """
 """For machines like CI's, whose root may not raise limits; a person's own needs none of it."""
-
-
-@contextmanager
-def served(argv: Sequence[str], cwd: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process until the block ends; ended by its id."""
-    with open(cwd / "process.log", "ab") as log:
-        process = subprocess.Popen(
-            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 @dataclass
@@ -189,8 +171,8 @@ def benches(place: Path) -> Iterator[dict[str, Bench]]:
     """Both runtimes and the registries, one of them behind a password; a runtime when first asked for."""
     needed("docker-registry", "busybox")
     with ExitStack() as stack:
-        open_one = stack.enter_context(registry(place / "open", served))
-        guarded = stack.enter_context(registry(place / "guarded", served, password=PASSWORD))
+        open_one = stack.enter_context(registry(place / "open"))
+        guarded = stack.enter_context(registry(place / "guarded", password=PASSWORD))
         layer = busybox()
         open_one.push("busybox", "1", layer)
 

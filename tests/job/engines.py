@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from muniment.settings import Settings
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = Path(os.environ.get("MUNIMENT_TEST_ENVS", PROJECT / "build" / "envs"))
+LOG = "process.log"
 DEADLINE = 90
 """Seconds after which a run or a start is taken for hung; nothing is asserted about speed."""
 
@@ -118,30 +119,44 @@ def fkit(state: Path) -> Engine:
 
 
 @contextmanager
-def server(argv: list[str], cwd: Path, alive: str) -> Iterator[None]:
-    """A server in a folder of its own, until the block ends."""
-    env = {**os.environ, "PATH": f"{Path(argv[0]).parent}:{os.environ['PATH']}", "NO_PROXY": "*"}
-    with open(cwd / "server.log", "wb") as log:
+def served(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with its log in its folder, until the block ends; ended by its id."""
+    with open(cwd / LOG, "ab") as log:
         process = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        wait_for(lambda: answers(alive) or process.poll() is not None, "answer")
-        assert process.poll() is None, (cwd / "server.log").read_text("utf-8", "replace")
-        yield
+        yield process
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
+@contextmanager
+def server(argv: list[str], cwd: Path, alive: str) -> Iterator[None]:
+    """A server in a folder of its own that answers, until the block ends."""
+    env = {**os.environ, "PATH": f"{Path(argv[0]).parent}:{os.environ['PATH']}", "NO_PROXY": "*"}
+    with served(argv, cwd, env) as process:
+        wait_for(lambda: answers(alive) or process.poll() is not None, "answer")
+        assert process.poll() is None, (cwd / LOG).read_text("utf-8", "replace")
+        yield
+
+
+def asked(url: str, **query: str) -> httpx2.Response:
+    """What a server answers, however long it takes."""
+    return httpx2.get(url, params=query, trust_env=False, timeout=DEADLINE)
+
+
 def answers(url: str) -> bool:
     """Whether somebody answers there."""
     try:
-        return httpx2.get(url, trust_env=False).status_code == 200
+        return asked(url).status_code == 200
     except httpx2.HTTPError:
         return False
 
@@ -157,9 +172,9 @@ def wes_count(url: str) -> Callable[[Path, str], int]:
     """How many runs of a server carry a job's name."""
 
     def count(jobs: Path, job: str) -> int:
-        page = httpx2.get(f"{url}/runs", params={"page_size": 1000}, trust_env=False).json()
+        page = asked(f"{url}/runs", page_size="1000").json()
         ids = [run["run_id"] for run in page.get("runs", page.get("workflows"))]
-        records = [httpx2.get(f"{url}/runs/{one}", trust_env=False).json() for one in ids]
+        records = [asked(f"{url}/runs/{one}").json() for one in ids]
         return sum(f"openclaw-{job}" in (one["request"].get("tags") or {}).values() for one in records)
 
     return count

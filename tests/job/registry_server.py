@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.job.engines import free_port, wait_for
+from tests.job.engines import free_port, served, wait_for
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -175,7 +175,7 @@ class Registry:
 
 
 @contextmanager
-def registry(folder: Path, serve: Any, *, password: str = "") -> Iterator[Registry]:
+def registry(folder: Path, *, password: str = "") -> Iterator[Registry]:
     """A registry of its own port and folder, until the block ends."""
     folder.mkdir(parents=True)
     port = free_port()
@@ -199,6 +199,6 @@ def registry(folder: Path, serve: Any, *, password: str = "") -> Iterator[Regist
         except (urllib.error.URLError, OSError):
             return False
 
-    with serve([program, "serve", str(folder / "registry.yml")], folder):
+    with served([program, "serve", str(folder / "registry.yml")], folder):
         wait_for(answers, "registry")
         yield found

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from tests.house.tree import PROJECT
@@ -34,6 +35,8 @@ from muniment.job.model import Artifact
 from muniment.job.service import JobService
 from muniment.job.tool_run import Proof, RunOutcome, ToolRun
 
+T = TypeVar("T")
+
 
 def text(artifacts: tuple[Artifact, ...], role: str) -> str:
     """A recorded log, read where it lies and held against its record."""
@@ -47,9 +50,28 @@ def home(run: ToolRun, service: JobService) -> Path:
     return Path(service.store.root.path, "j", "tool", run.run)
 
 
-def limited(service: JobService, **limits: int) -> None:
-    """The same service with other limits."""
-    service.containers = replace(service.containers, limits=replace(service.containers.limits, **limits))
+UNTIL_SEEN = "until [ -e /outputs/seen ]; do sleep 0.05; done"
+"""What a program does that is to be seen by `told_when_seen`, however slow the machine is."""
+
+
+def told_when_seen(service: JobService, place: Path, what: str) -> None:
+    """Have the program told once the kernel has answered this question about it."""
+
+    class Telling(Kernel):
+        def interfaces(self, pid: int, container: str) -> tuple[str, ...] | None:
+            return tell("interfaces", Kernel.interfaces(self, pid, container))
+
+        @staticmethod
+        def ended_for_memory(place: str) -> bool | None:
+            return tell("ended_for_memory", Kernel.ended_for_memory(place))
+
+    def tell(asked: str, found: T) -> T:
+        if asked == what and found:
+            for outputs in place.glob("jobs/j/tool/*/outputs"):
+                (outputs / "seen").touch()
+        return found
+
+    service.containers = replace(service.containers, kernel=Telling())
 
 
 def nothing_left(bench: Bench, run: ToolRun) -> None:
@@ -129,9 +151,16 @@ def test_an_image_without_anything_never_started(tmp_path: Path, bench: Bench) -
 
 
 def test_the_deadline_is_ours(tmp_path: Path, bench: Bench) -> None:
-    service = bench.ready(tmp_path, tool_seconds=1)
-    _, run = sh(service, "echo before; echo x > /outputs/x; sleep 600")
-    assert run.outcome is RunOutcome.TIMED_OUT and "1 s" in run.why
+    service = bench.ready(tmp_path, tool_seconds=700)
+
+    def monotonic() -> float:
+        """Long over, as soon as the program has said something."""
+        begun = any(log.read_bytes() for log in tmp_path.glob("jobs/j/tool/*/stdout.log"))
+        return time.monotonic() + (3600 if begun else 0)
+
+    service.containers = replace(service.containers, monotonic=monotonic)
+    _, run = sh(service, "echo before; sleep 600")
+    assert run.outcome is RunOutcome.TIMED_OUT and "700 s" in run.why
     assert text(run.logs, "stdout") == "before\n"
     never_looks_complete(service, tmp_path)
     nothing_left(bench, run)
@@ -140,7 +169,7 @@ def test_the_deadline_is_ours(tmp_path: Path, bench: Bench) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param("head -c 100000000 /dev/zero > /tmp/x; sleep 0.3; exit 0", id="a child"),
+        pytest.param(f"head -c 100000000 /dev/zero > /tmp/x; {UNTIL_SEEN}; exit 0", id="a child"),
         pytest.param("exec dd if=/dev/zero of=/dev/null bs=200M count=1", id="the program itself"),
     ],
 )
@@ -206,8 +235,8 @@ def test_one_file_larger_than_allowed(tmp_path: Path, bench: Bench) -> None:
 
 def test_no_network_before_and_inside(tmp_path: Path, bench: Bench) -> None:
     service = bench.ready(tmp_path)
-    script = "cat /proc/net/dev; cat /proc/net/route; sleep 1"
-    _, run = sh(service, script)
+    told_when_seen(service, tmp_path, "interfaces")
+    _, run = sh(service, f"cat /proc/net/dev; cat /proc/net/route; {UNTIL_SEEN}")
     inside = text(run.logs, "stdout").splitlines()
     interfaces = [line.partition(":")[0].strip() for line in inside if ":" in line]
     assert interfaces == ["lo"] and inside[-1].startswith("Iface")
@@ -233,7 +262,7 @@ def test_a_network_that_is_there_all_the_same(tmp_path: Path, bench: Bench) -> N
 
     service = bench.ready(tmp_path)
     service.containers = replace(service.containers, kernel=Odd())
-    _, run = sh(service, "echo secret; sleep 5; echo x > /outputs/x")
+    _, run = sh(service, "echo secret; sleep 600; echo x > /outputs/x")
     assert not run.succeeded and "eth0" in run.why
     if bench.engine == "podman":
         assert not run.started
@@ -320,7 +349,8 @@ def test_the_client_is_killed_while_it_runs(tmp_path: Path, bench: Bench) -> Non
         for act in (lambda: sh(service, "true"), lambda: service.pull("j"), lambda: service.cancel("j")):
             with pytest.raises(ToolRunning):
                 act()
-        wait_for(lambda: any(Path(tmp_path, "jobs/j/tool").glob("*/stdout.log")), "log")
+        logs = Path(tmp_path, "jobs/j/tool")
+        wait_for(lambda: any(log.read_bytes() == b"begun\n" for log in logs.glob("*/stdout.log")), "log")
     finally:
         os.kill(client.pid, signal.SIGKILL)
         client.wait()
