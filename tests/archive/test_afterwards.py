@@ -14,12 +14,20 @@ from tests.archive.scene import REPORT, Scene, content, look, open_scene, rel
 
 from muniment.archive.check import check, entries, find_entry
 from muniment.archive.entries import COPIED, SEALED, UNDONE
-from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded, TargetExists
+from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded
 from muniment.archive.keepers import copy_out, seal, undo
 from muniment.archive.model import Checked, Entry, Standing
 from muniment.desk.doctor import Level, examine
 from muniment.disk import platform
-from muniment.disk.errors import DiskFault, NoSpace, NotThere, SourceBusy, SourceChanged
+from muniment.disk.errors import (
+    AlreadyThere,
+    DiskFault,
+    NoPermission,
+    NoSpace,
+    NotThere,
+    SourceBusy,
+    SourceChanged,
+)
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.record.errors import Claimed
@@ -87,7 +95,7 @@ def test_what_changed_is_not_taken_back(scene: Scene) -> None:
 def test_an_old_path_that_is_taken_stays_as_it_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = kept(scene, "report.md")
     scene.write("report.md", b"newer\n")
-    with pytest.raises(TargetExists, match="old path is taken"):
+    with pytest.raises(AlreadyThere, match="old path is taken"):
         undo(scene.workspace, entry)
     (scene.path / "report.md").unlink()
     # Taken between the look and the rename.
@@ -99,7 +107,7 @@ def test_an_old_path_that_is_taken_stays_as_it_is(scene: Scene, monkeypatch: pyt
         true(source_fd, source, target_fd, target)
 
     monkeypatch.setattr(platform, "rename_exclusive", late)
-    with pytest.raises(TargetExists, match="old path is taken"):
+    with pytest.raises(AlreadyThere, match="old path is taken"):
         undo(scene.workspace, entry)
     assert (scene.path / "report.md").read_bytes() == b"newer\n"
     assert place(scene, entry).read_bytes() == REPORT
@@ -185,6 +193,19 @@ def test_archived_again_it_is_found_by_its_first_reference_too(scene: Scene) -> 
     assert [one["reference"] for one in answer.object["verified"]] == [second.reference]
 
 
+def test_a_timestamp_that_can_not_be_removed_takes_nothing_from_the_undo(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = kept(scene, "report.md")
+
+    def stays(*_: object) -> None:
+        raise NoPermission(where="archives")
+
+    monkeypatch.setattr(type(scene.root), "remove_folder", stays)
+    assert undo(scene.workspace, entry) == entry.origin
+    assert (scene.path / "report.md").read_bytes() == REPORT and len(scene.events(UNDONE)) == 1
+
+
 # Copy
 
 
@@ -193,7 +214,7 @@ def test_a_copy_is_read_back_and_the_original_stays(scene: Scene, tmp_path: Path
     (tmp_path / "out").mkdir()
     with Root.open(tmp_path / "out") as out:
         copy_out(scene.workspace, entry, out, rel("copy"))
-        with pytest.raises(TargetExists):
+        with pytest.raises(AlreadyThere):
             copy_out(scene.workspace, entry, out, rel("copy"))
     assert content(tmp_path / "out/copy") == content(place(scene, entry))
     (event,) = scene.events(COPIED)
@@ -337,7 +358,8 @@ def test_what_can_not_be_read_is_unknown_and_not_good(scene: Scene, monkeypatch:
     monkeypatch.setattr("muniment.disk.tree._hash", broken)
     found = standing(scene, entry.reference)
     assert found.standing is Standing.UNKNOWN and not found.standing.good
-    assert muniment(scene.path, "archive", "verify", "--all").code == 4
+    answer = muniment(scene.path, "archive", "verify", "--all")
+    assert answer.code == 4 and "can not be read" in answer.out and "what was recorded" not in answer.out
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged", "another"])

@@ -16,7 +16,7 @@ from muniment.archive.errors import AlreadyUndone, EmptySource, MissingSource, T
 from muniment.archive.keepers import seal, undo
 from muniment.archive.model import Standing
 from muniment.desk.doctor import Level, examine
-from muniment.disk.errors import NotThere, SourceChanged
+from muniment.disk.errors import AlreadyThere, NotThere, SourceChanged
 from muniment.hosts.session import Session, SessionSource
 
 NAMES = ("PLAN.md", "report.md", "results/a.txt", "deep/er/b.bin")
@@ -149,7 +149,7 @@ class ArchiveMachine(RuleBasedStateMachine):
         elif one.now != one.recorded:
             expected = SourceChanged
         elif one.origin in self.files:
-            expected = TargetExists
+            expected = AlreadyThere
         if expected is not None:
             with pytest.raises(expected):
                 undo(self.scene.workspace, entry)

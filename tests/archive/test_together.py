@@ -245,8 +245,9 @@ def test_a_mirror_that_fails_moves_nothing(scene: Scene, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("muniment.disk.copy.write_all", full)
-    with untouched(scene, "report.md"), pytest.raises(NoSpace):
+    with untouched(scene, "report.md"), pytest.raises(NoSpace) as caught:
         scene.keep("report.md", session=CRON)
+    assert isinstance(caught.value.__cause__, OSError), "what the system said is kept"
 
 
 def test_what_somebody_put_at_the_mirror_stays(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

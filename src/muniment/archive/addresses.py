@@ -8,7 +8,7 @@ from types import TracebackType
 
 from muniment.archive import rules
 from muniment.archive.errors import TargetExists
-from muniment.archive.model import Address, Track
+from muniment.archive.model import ARCHIVES, Address, Track
 from muniment.disk.errors import AlreadyThere
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
@@ -32,9 +32,7 @@ class Claims:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for folder in reversed(self._claimed):
-            with contextlib.suppress(MunimentError):
-                if not self._root.names(folder):
-                    self._root.remove_folder(folder)
+            drop_empty(self._root, folder)
 
     def address(self, track: Track, name: str, archive_id: str) -> Address:
         """A free address; all files of the call share a timestamp where their names allow."""
@@ -63,3 +61,15 @@ class Claims:
         raise TargetExists(
             where=root.posix, why=say("{tries} timestamps in a row are taken", tries=rules.TRIES)
         )
+
+
+def drop_empty(root: Root, folder: RelPath) -> None:
+    """Give an empty timestamp back; folders of other depths are nobody's to remove.
+
+    One that can not be removed does no harm: `doctor` names it.  So the outcome of the act, not
+    this, is what its caller hears of.
+    """
+    if folder.parts[:1] == (ARCHIVES,) and len(folder.parts) == 3:
+        with contextlib.suppress(MunimentError):
+            if not root.names(folder):
+                root.remove_folder(folder)

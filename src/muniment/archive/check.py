@@ -12,7 +12,7 @@ from muniment.disk.errors import DiskFault, NoPermission, NotThere, WrongKind
 from muniment.disk.tree import Progress, measure
 from muniment.errors import MunimentError
 from muniment.evidence import Table, compare
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.record.errors import StateDamaged
 from muniment.record.locate import Move, moves, present_place
 from muniment.record.state import Workspace
@@ -25,20 +25,31 @@ def entries(workspace: Workspace) -> list[Entry]:
 
 def find_entry(workspace: Workspace, reference: str) -> Entry:
     """The deliverable of a reference, or of the address that it lies at."""
-    for entry in reversed(entries(workspace)):
-        if reference in (entry.reference, entry.path.posix):
-            return entry
-    raise UnknownReference(where=reference)
+    (entry,) = chosen(workspace, [reference])
+    return entry
 
 
-def check(workspace: Workspace, chosen: Iterable[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
+def chosen(workspace: Workspace, references: Sequence[str]) -> list[Entry]:
+    """The deliverables of references or addresses; of none, all that were not taken back."""
+    known = entries(workspace)
+    if not references:
+        return [entry for entry in known if not entry.undone]
+    # An address may have been left and taken again: the later one has it.
+    by_name = {name: entry for entry in known for name in (entry.path.posix, entry.reference)}
+    for reference in references:
+        if reference not in by_name:
+            raise UnknownReference(where=printable(reference))
+    return [by_name[reference] for reference in references]
+
+
+def check(workspace: Workspace, those: Iterable[Entry], mutable: tuple[str, ...] = ()) -> list[Checked]:
     """Read each deliverable again and compare it with its record."""
-    return list(check_each(workspace, chosen, mutable))
+    return list(check_each(workspace, those, mutable))
 
 
 def check_each(
     workspace: Workspace,
-    chosen: Iterable[Entry],
+    those: Iterable[Entry],
     mutable: tuple[str, ...] = (),
     progress: Progress | None = None,
 ) -> Iterator[Checked]:
@@ -47,7 +58,7 @@ def check_each(
     What was moved since, by any room, is looked for where the ledger says it lies now.
     """
     recorded = list(moves(workspace.ledger))
-    return (_check_one(workspace, entry, recorded, mutable, progress) for entry in chosen)
+    return (_check_one(workspace, entry, recorded, mutable, progress) for entry in those)
 
 
 def place_of(workspace: Workspace, entry: Entry) -> RelPath:

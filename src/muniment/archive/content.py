@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from muniment.canonical import NotJson, read_json
 from muniment.message import Message, say
@@ -22,14 +21,6 @@ YAML_DEPTH = 200
 
 _PARSED = (".json", ".toml", ".yaml", ".yml")
 _MARKDOWN = (".md", ".markdown")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Why a file is not what its name or a requirement promises."""
-
-    path: str
-    why: Message
 
 
 def wants_reading(name: str, requirements: Mapping[str, tuple[str, ...]]) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from muniment.archive.addresses import drop_empty
 from muniment.archive.check import may_be_edited, place_of
 from muniment.archive.entries import COPIED, SEALED, UNDONE, is_recorded
-from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded, TargetExists
+from muniment.archive.errors import AlreadyUndone, EmptySource, InvalidInput, NotRecorded
 from muniment.archive.halfmove import UNDO_ACT, let_go, stands_as_before
 from muniment.archive.model import ARCHIVES, Entry
 from muniment.archive.rules import MANAGED
 from muniment.canonical import Json
 from muniment.disk.copy import copy_verified, discard
-from muniment.disk.errors import AlreadyThere, NotThere, OutsideRoot, SourceChanged
+from muniment.disk.errors import AlreadyThere, OutsideRoot, SourceChanged
 from muniment.disk.journal import Act
 from muniment.disk.move import move_verified
 from muniment.disk.root import Root
@@ -27,7 +28,7 @@ def undo(workspace: Workspace, entry: Entry) -> RelPath:
     """Move a deliverable back to where it came from, and answer that path.
 
     Only when its bytes are those recorded and its old path is free: `SourceChanged`,
-    `TargetExists`.  The ledger keeps both events.
+    `AlreadyThere`.  The ledger keeps both events.
     """
     with workspace.working():
         if entry.undone or is_recorded(workspace.ledger, UNDONE, entry.reference):
@@ -49,15 +50,17 @@ def undo(workspace: Workspace, entry: Entry) -> RelPath:
         except BaseException as error:
             if stands_as_before(workspace.root, place, entry.origin, act.act_id, measured):
                 let_go(workspace.journal, act)
-            raise _taken(entry) if isinstance(error, AlreadyThere) else error from error
+            if isinstance(error, AlreadyThere):
+                raise _taken(entry) from error
+            raise
         _record_undone(workspace, entry, place, measured, act)
         let_go(workspace.journal, act)
-        drop_empty_folder(workspace.root, place.parent)
+        drop_empty(workspace.root, place.parent)
     return entry.origin
 
 
-def _taken(entry: Entry) -> TargetExists:
-    return TargetExists(where=printable(entry.origin.posix), why=say("its old path is taken"))
+def _taken(entry: Entry) -> AlreadyThere:
+    return AlreadyThere(where=printable(entry.origin.posix), why=say("its old path is taken"))
 
 
 def _record_undone(workspace: Workspace, entry: Entry, place: RelPath, measured: Measured, act: Act) -> None:
@@ -95,7 +98,7 @@ def undone_draft(reference: str, place: RelPath, origin: RelPath, measured: Meas
 
 
 def copy_out(workspace: Workspace, entry: Entry, target: Root, target_rel: RelPath) -> Measured:
-    """Copy a deliverable to a free path of any root; the one in the archive stays.
+    """Copy a deliverable to a free path of any root (else `AlreadyThere`); the archived one stays.
 
     The copy is read back; a deliverable that is not as recorded is not copied.
     """
@@ -107,10 +110,7 @@ def copy_out(workspace: Workspace, entry: Entry, target: Root, target_rel: RelPa
     with workspace.working():
         place = place_of(workspace, entry)
         measured = _as_recorded(workspace, entry, place)
-        try:
-            copy_verified(workspace.root, place, target, target_rel, measured)
-        except AlreadyThere as error:
-            raise TargetExists(where=printable(target_rel.posix)) from error
+        copy_verified(workspace.root, place, target, target_rel, measured)
         evidence: dict[str, Json] = {
             "from": None,
             "to": path_text(inside) if inside is not None else None,
@@ -167,12 +167,3 @@ def _as_recorded(workspace: Workspace, entry: Entry, place: RelPath) -> Measured
     if measured.table.digest != entry.tree:
         raise SourceChanged(where=printable(place.posix), why=say("it is not what was archived"))
     return measured
-
-
-def drop_empty_folder(root: Root, folder: RelPath) -> None:
-    """Give an empty timestamp back; folders of other depths are nobody's to remove."""
-    try:
-        if folder.parts[:1] == (ARCHIVES,) and len(folder.parts) == 3 and not root.names(folder):
-            root.remove_folder(folder)
-    except NotThere:
-        return

@@ -9,7 +9,7 @@ from muniment.canonical import Json
 from muniment.digest import Digest
 from muniment.evidence import Kind
 from muniment.hosts.session import SessionSource
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 
 ARCHIVES = "archives"
 PLAN_NAME = "PLAN.md"
@@ -228,5 +228,5 @@ class Checked:
             "standing": self.standing.value,
             "recorded_sha256": self.entry.tree.hex,
             "found_sha256": self.found.hex if self.found else None,
-            "differs": self.differs,
+            "differs": printable(self.differs),
         }

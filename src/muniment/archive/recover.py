@@ -11,9 +11,10 @@ import stat
 from dataclasses import dataclass
 from enum import StrEnum
 
+from muniment.archive.addresses import drop_empty
 from muniment.archive.entries import is_recorded
 from muniment.archive.halfmove import KEEP_ACT, UNDO_ACT, HalfMove, is_stamp, mirror_token, read_half_move
-from muniment.archive.keepers import drop_empty_folder, undone_draft
+from muniment.archive.keepers import undone_draft
 from muniment.archive.model import ARCHIVES
 from muniment.canonical import Json
 from muniment.disk import platform
@@ -142,7 +143,7 @@ def recover(workspace: Workspace, act: Act) -> Ending:
 def _ended(workspace: Workspace, act: Act, half: HalfMove, ending: Ending) -> Ending:
     for place in (half.source, half.target, half.mirror):
         if place is not None:
-            drop_empty_folder(workspace.root, place.parent)
+            drop_empty(workspace.root, place.parent)
     workspace.journal.end(act)
     return ending
 

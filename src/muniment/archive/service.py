@@ -201,7 +201,10 @@ class Archive:
                     remove_tree(self._root, mirror.path)
                 let_go(workspace.journal, act)
             # Else the content lies elsewhere: the journal stays, so that `doctor` can end it.
-            raise _as_archive_error(error, self._root, source, address) from error
+            told = _as_archive_error(error, self._root, source, address)
+            if told is error:
+                raise
+            raise told from error
         return _Moving(one, address, mirror, reference, act, moved)
 
     def _put_back(self, moving: Sequence[_Moving]) -> None:

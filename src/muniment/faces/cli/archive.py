@@ -20,6 +20,7 @@ from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, Option, argument, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
+from muniment.hosts.session import SessionSource
 from muniment.message import say
 from muniment.path import RelPath
 
@@ -200,7 +201,7 @@ def tell_moved(call: Call, receipt: Receipt) -> None:
 def _print(call: Call, receipts: Sequence[Receipt], style: str) -> None:
     cards = [receipt.card for receipt in receipts]
     first = receipts[0]
-    from_host = first.id_source.value != "fallback"
+    from_host = first.id_source is not SessionSource.FALLBACK
     text = card_text(cards) if style == "card" else status_text(first.address.archive_id, cards, from_host)
     call.terminal.print(text)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from muniment.archive.card import fenced
-from muniment.archive.check import check, entries, find_entry
+from muniment.archive.check import check, chosen, entries, find_entry
 from muniment.archive.keepers import copy_out, seal, undo
 from muniment.archive.model import Card, Checked, Entry, Standing, Track
 from muniment.archive.settings import MUTABLE
@@ -106,11 +106,7 @@ def verify(call: Call, references: tuple[str, ...], everything: bool) -> ExitCod
     house = call.house
     if everything and references:
         raise wrong(say("--all goes with no reference"), click.get_current_context())
-    workspace = house.workspace
-    chosen = [find_entry(workspace, each) for each in references]
-    if not references:
-        chosen = [one for one in entries(workspace) if not one.undone]
-    found = check(workspace, chosen, house.settings().get(MUTABLE))
+    found = check(house.workspace, chosen(house.workspace, references), house.settings().get(MUTABLE))
 
     def show_them() -> None:
         if not found:
@@ -129,6 +125,8 @@ def _what(one: Checked) -> Message:
         return say("{path}: {content}", path=one.place.posix, content=_content(one.entry))
     if one.standing is Standing.MISSING:
         return say("{path} is not there", path=one.place.posix)
+    if one.standing is Standing.UNKNOWN:
+        return say("{path} can not be read: {why}", path=one.place.posix, why=one.differs)
     return say("{path}: {differs} is not what was recorded", path=one.place.posix, differs=one.differs)
 
 

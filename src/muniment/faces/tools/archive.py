@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment.archive.card import card_text
-from muniment.archive.check import check, entries, find_entry
+from muniment.archive.check import check, chosen, entries
 from muniment.archive.model import Receipt, Request, Track
 from muniment.archive.settings import MUTABLE
 from muniment.canonical import Json
@@ -48,13 +48,10 @@ def _list(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
 
 def _verify(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
     workspace, reference = house.workspace, arguments.get("reference")
-    if reference is not None:
-        chosen = [find_entry(workspace, reference)]
-    else:
-        chosen = [one for one in entries(workspace) if not one.undone]
-    found = check(workspace, chosen, house.settings().get(MUTABLE))
+    those = chosen(workspace, [reference] if reference is not None else [])
+    found = check(workspace, those, house.settings().get(MUTABLE))
     good = all(one.standing.good for one in found)
-    rows: list[Json] = [{**one.to_json(), "differs": printable(one.differs)} for one in found]
+    rows: list[Json] = [one.to_json() for one in found]
     return answered({"intact": good, "verified": rows}, failed=not good)
 
 
