@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tests.faces.calling import Answer
 
 from muniment.app import House
 from muniment.faces.cli.main import run
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def object(self) -> dict[str, Any]:
-        """The one JSON object that `--json` prints."""
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
 
 
 def muniment(

@@ -252,12 +252,30 @@ def test_a_rehearsal_moves_nothing(scene: Scene) -> None:
     assert (scene.path / "report.md").exists() and scene.events() == []
 
 
+def test_a_sweep_is_told_as_any_archiving_is(scene: Scene) -> None:
+    """In the dialect that is set, with the cards that a host's session brings, and with every warning."""
+    scene.write("results/result.json", b"{")
+    scene.write("results/report.md")
+    host = {**ALLOWED, "MUNIMENT_SESSION_KEY": "agent:main:abc123"}
+    answer = muniment(scene.path, "archive", "sweep", "--yes", environment=host)
+    assert answer.code == 0 and answer.out.count("```json") == 1
+    assert answer.out.startswith("ARCHIVE_STATUS: OK | ARCHIVE_ROOT: archives/abc123/\n```json\n")
+    assert "warning: result.json: it is no JSON" in answer.err
+    scene.write("report.md")
+    cards = {**host, "MUNIMENT_ARCHIVE_FORMAT": "card"}
+    answer = muniment(scene.path, "archive", "sweep", "--yes", environment=cards)
+    assert (
+        answer.out.startswith("```json\n") and f'"archive_root": "{scene.path}/archives/abc123"' in answer.out
+    )
+
+
 def test_one_that_can_not_go_keeps_all_where_they_are(scene: Scene) -> None:
     scene.write("report.md")
     scene.write("result.json", b"{")
     wanted = content(scene.path / "report.md")
     answer = muniment(scene.path, "archive", "sweep", "--yes", environment=ALLOWED)
     assert answer.code == 4 and "result.json" in answer.err
+    assert answer.out.startswith("ARCHIVE_STATUS: BLOCKED | ARCHIVE_REASON: ")
     assert content(scene.path / "report.md") == wanted and scene.events() == []
 
 

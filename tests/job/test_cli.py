@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.faces.calling import Answer
 from tests.job.engines import HERE, RememberingCwl, until_ended
+from tests.job.program import Program
 from tests.job.registries import awaiting, finished
 
 from muniment.app import House
-from muniment.faces.cli.main import run
 from muniment.job import opening
 from muniment.job.opening import open_jobs
 from muniment.job.writer import dump
@@ -21,73 +18,32 @@ from muniment.job.writer import dump
 FLOW = str(HERE / "flows" / "count.cwl")
 
 
-class Screen(io.StringIO):
-    """A stream that says whether it is a terminal."""
-
-    def __init__(self, content: str = "", *, terminal: bool = False) -> None:
-        super().__init__(content)
-        self.terminal = terminal
-
-    def isatty(self) -> bool:
-        return self.terminal
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-class Program:
-    """The program with its real wiring, in one workspace."""
+class Jobs(Program):
+    """The commands of jobs, in a workspace with one input."""
 
     def __init__(self, place: Path) -> None:
-        self.place = place
+        super().__init__(place, "job")
         (place / "ws" / "in").mkdir(parents=True)
         (place / "ws" / "in" / "sample.fastq").write_text("@a\nACGT\n+\nIIII\n")
-        self.environment = {
-            "MUNIMENT_WORKSPACE": str(place / "ws"),
-            "MUNIMENT_JOB_ROOT": str(place / "jobs"),
-            "MUNIMENT_LANG": "en",
-            "COLUMNS": "300",
-            "XDG_CONFIG_HOME": str(place),
-        }
 
-    def __call__(self, *words: str, typed: str | None = None) -> Said:
-        terminal = typed is not None
-        streams = [
-            Screen(typed or "", terminal=terminal),
-            Screen(terminal=terminal),
-            Screen(terminal=terminal),
-        ]
-        code = run(["job", *words], House, self.environment, *streams)
-        return Said(code, streams[1].getvalue(), streams[2].getvalue())
-
-    def plan(self, job: str, *more: str, typed: str | None = None) -> Said:
+    def plan(self, job: str, *more: str, typed: str | None = None) -> Answer:
         place = str(self.place / "ws" / "in")
         return self("plan", job, "--flow", FLOW, "--input", place, *more, typed=typed)
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr(opening, "CwlBackend", RememberingCwl)
-    return Program(tmp_path)
+    return Jobs(tmp_path)
 
 
-def test_at_a_terminal_the_table_is_shown_and_the_yes_is_the_person_s(
-    tmp_path: Path, program: Program
-) -> None:
+def test_at_a_terminal_the_table_is_shown_and_the_yes_is_the_person_s(tmp_path: Path, program: Jobs) -> None:
     assert program("init", "j", "--objective", "count").code == 0
     said = program.plan("j", typed="y\n")
     assert said.code == 0 and "sample.fastq" in said.out and "heuristic" in said.out
     assert "Submit exactly this plan of j?" in said.err and "muniment job submit j" in said.err
     said = program("submit", "j", "--json")
-    assert said.code == 0 and said.json["confirmed"]["witness"] == "terminal"
+    assert said.code == 0 and said.object["confirmed"]["witness"] == "terminal"
     house = House(workspace=None, environment=program.environment, note=lambda message: None)
     until_ended(open_jobs(house.workspace, house.settings()), "j")
     said = program("finalize", "j")
@@ -97,10 +53,10 @@ def test_at_a_terminal_the_table_is_shown_and_the_yes_is_the_person_s(
     output.write_text("reads: 9\n")
     said = program("verify", "j")
     assert said.code == 4 and "✗ files" in said.out and str(output) in said.out
-    assert [one["status"] for one in program("list", "--json").json["jobs"]] == ["complete"]
+    assert [one["status"] for one in program("list", "--json").object["jobs"]] == ["complete"]
 
 
-def test_a_no_leaves_it_waiting(program: Program) -> None:
+def test_a_no_leaves_it_waiting(program: Jobs) -> None:
     program("init", "j")
     said = program.plan("j", typed="n\n")
     assert said.code == 0 and "muniment job confirm j" in said.err
@@ -109,27 +65,27 @@ def test_a_no_leaves_it_waiting(program: Program) -> None:
     assert program("submit", "j").code == 3
 
 
-def test_off_a_terminal_it_stops_and_names_the_command(program: Program) -> None:
+def test_off_a_terminal_it_stops_and_names_the_command(program: Jobs) -> None:
     program("init", "j")
     said = program.plan("j", "--json")
-    assert said.code == 0 and said.json["registry"]["workflow"]["phase"] == "awaiting_plan_confirmation"
-    assert said.json["confirmed"] is None and "muniment job confirm j" in said.json["next"]
-    plan = said.json["plan_sha256"]
+    assert said.code == 0 and said.object["registry"]["workflow"]["phase"] == "awaiting_plan_confirmation"
+    assert said.object["confirmed"] is None and "muniment job confirm j" in said.object["next"]
+    plan = said.object["plan_sha256"]
     assert program("confirm", "j").code == 3, "nobody to ask"
     assert program("confirm", "j", "--yes").code == 2, "what was shown must be named"
     assert program("confirm", "j", "--yes", "--plan", "0" * 64).code == 3
     assert program("confirm", "j", "--yes", "--plan", "x").code == 2
     assert (
-        program("confirm", "j", "--yes", "--plan", plan, "--json").json["confirmed"]["witness"] == "relayed"
+        program("confirm", "j", "--yes", "--plan", plan, "--json").object["confirmed"]["witness"] == "relayed"
     )
     said = program("submit", "j", "--json")
-    assert said.code == 3 and said.json["error"] == "JOB_WITNESS_TOO_WEAK"
+    assert said.code == 3 and said.object["error"] == "JOB_WITNESS_TOO_WEAK"
     # At a terminal a yes in advance is the person's own.
     assert program("confirm", "j", "--yes", typed="").code == 0
-    assert program("show", "j", "--json").json["confirmed"]["witness"] == "terminal"
+    assert program("show", "j", "--json").object["confirmed"]["witness"] == "terminal"
 
 
-def test_a_rehearsal_writes_nothing(tmp_path: Path, program: Program) -> None:
+def test_a_rehearsal_writes_nothing(tmp_path: Path, program: Jobs) -> None:
     program("init", "j")
     before = {path: path.read_bytes() for path in (tmp_path / "jobs").rglob("*") if path.is_file()}
     said = program.plan("j", "-n")
@@ -138,7 +94,7 @@ def test_a_rehearsal_writes_nothing(tmp_path: Path, program: Program) -> None:
     assert program("submit", "j", "-n").code == 2
 
 
-def test_a_gap_and_back(program: Program) -> None:
+def test_a_gap_and_back(program: Jobs) -> None:
     program("init", "j")
     said = program(
         "gap", "j", "--topic", "kit", "--reason", "unknown", "--missing", "its name", "--attempted", "d1"
@@ -147,13 +103,13 @@ def test_a_gap_and_back(program: Program) -> None:
     assert "resolve-gap" in said.err
     assert program.plan("j").code == 3
     assert program("resolve-gap", "j").code == 0
-    assert program("docs", "j", "d1", "d2", "--json").json["registry"]["knowledge"]["document_ids"] == [
+    assert program("docs", "j", "d1", "d2", "--json").object["registry"]["knowledge"]["document_ids"] == [
         "d1",
         "d2",
     ]
 
 
-def test_import_and_its_yes(tmp_path: Path, program: Program) -> None:
+def test_import_and_its_yes(tmp_path: Path, program: Jobs) -> None:
     (tmp_path / "open.yaml").write_bytes(dump(awaiting()))
     (tmp_path / "done.yaml").write_bytes(dump(finished()))
     assert program("import", "a", str(tmp_path / "open.yaml")).code == 0
@@ -165,7 +121,7 @@ def test_import_and_its_yes(tmp_path: Path, program: Program) -> None:
     assert said.code == 3 and "line 1, a" in said.err
 
 
-def test_adopt_needs_a_reason_and_a_stranger(tmp_path: Path, program: Program) -> None:
+def test_adopt_needs_a_reason_and_a_stranger(tmp_path: Path, program: Jobs) -> None:
     program("init", "j")
     assert program("adopt", "j").code == 2
     assert program("adopt", "j", "--reason", "why").code == 3
@@ -188,13 +144,13 @@ def test_adopt_needs_a_reason_and_a_stranger(tmp_path: Path, program: Program) -
         (("poll", "j"), 3),
     ],
 )
-def test_refusals(program: Program, words: tuple[str, ...], code: int) -> None:
+def test_refusals(program: Jobs, words: tuple[str, ...], code: int) -> None:
     program("init", "j")
     assert program(*words).code == code
-    assert program(*words, "--json").json["exit_code"] == code
+    assert program(*words, "--json").object["exit_code"] == code
 
 
-def test_hostile_text_moves_no_cursor(tmp_path: Path, program: Program) -> None:
+def test_hostile_text_moves_no_cursor(tmp_path: Path, program: Jobs) -> None:
     program("init", "j", "--objective", "x\x1b[2Jy\u202e")
     for words in (("show", "j"), ("list",)):
         said = program(*words)

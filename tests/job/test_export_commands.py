@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.job.export_twins import REPORT_AT
 from tests.job.export_world import World, finished, submitted
-from tests.job.test_cli import Said, Screen
+from tests.job.program import Program
 
-from muniment.app import House
-from muniment.faces.cli.main import run
 from muniment.job.tool_run import RunOutcome
-
-Call = Callable[..., Said]
 
 
 @pytest.fixture
@@ -25,61 +19,48 @@ def made(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """The program with its real wiring, in the folder of the test."""
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program in the folder of the test."""
     monkeypatch.chdir(tmp_path)
-    environment = {
-        "MUNIMENT_WORKSPACE": str(tmp_path / "ws"),
-        "MUNIMENT_JOB_ROOT": str(tmp_path / "jobs"),
-        "MUNIMENT_LANG": "en",
-        "COLUMNS": "300",
-        "XDG_CONFIG_HOME": str(tmp_path),
-    }
-
-    def said(*words: str) -> Said:
-        streams: list[io.StringIO] = [Screen(), Screen(), Screen()]
-        code = run(list(words), House, environment, *streams)
-        return Said(code, streams[1].getvalue(), streams[2].getvalue())
-
-    return said
+    return Program(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("format", "name"),
     [("ro-crate", "j-ro-crate"), ("tes", "j-tes.json"), ("slsa", "j-slsa.json")],
 )
-def test_there_and_back(tmp_path: Path, made: World, call: Call, format: str, name: str) -> None:
+def test_there_and_back(tmp_path: Path, made: World, call: Program, format: str, name: str) -> None:
     said = call("job", "export", "j", "--format", format, "--json")
-    assert said.code == 0 and said.json["path"] == str(tmp_path / name)
-    assert said.json["verdict"] == "complete" and said.json["left_out"] == []
+    assert said.code == 0 and said.object["path"] == str(tmp_path / name)
+    assert said.object["verdict"] == "complete" and said.object["left_out"] == []
     assert ("job.publisher" in said.err) == (format == "ro-crate")
     said = call("verify", name, "--json")
-    assert said.code == 0 and said.json["verified"] is True and said.json["job"] == "j"
+    assert said.code == 0 and said.object["verified"] is True and said.object["job"] == "j"
     assert call("job", "export", "j", "--format", format).code == 5
     events = (made.jobs / "j" / "journal.jsonl").read_text("utf-8").splitlines()
     assert json.loads(events[-1])["kind"] == "job.export"
     ledger = "".join(file.read_text("utf-8") for file in (tmp_path / "ws/.muniment/ledger").glob("*.jsonl"))
-    assert said.json["journal_head"] in ledger
+    assert said.object["journal_head"] in ledger
 
 
-def test_a_twin_is_refused_with_its_place(tmp_path: Path, made: World, call: Call) -> None:
+def test_a_twin_is_refused_with_its_place(tmp_path: Path, made: World, call: Program) -> None:
     call("job", "export", "j", "--format", "ro-crate", "--output", "crate")
     (tmp_path / "crate" / REPORT_AT).write_bytes(b"reads: 2\n")
     said = call("verify", "crate")
     assert said.code == 4 and f"✗ CHECKSUM: {REPORT_AT}: wanted " in said.out
     said = call("verify", "crate", "--json")
-    assert said.code == 4 and said.json["verified"] is False
-    assert [one["code"] for one in said.json["findings"]] == ["CHECKSUM"]
+    assert said.code == 4 and said.object["verified"] is False
+    assert [one["code"] for one in said.object["findings"]] == ["CHECKSUM"]
 
 
-def test_a_crate_against_the_jobs_own_record(tmp_path: Path, made: World, call: Call) -> None:
+def test_a_crate_against_the_jobs_own_record(tmp_path: Path, made: World, call: Program) -> None:
     call("job", "export", "j", "--format", "ro-crate", "--output", "crate")
     assert "not looked at: record" in call("verify", "crate").err
     said = call("verify", "crate", "--record", "jobs/j")
     assert said.code == 0 and "not looked at" not in said.err
 
 
-def test_a_failed_job_is_exported_and_called_failed(tmp_path: Path, call: Call) -> None:
+def test_a_failed_job_is_exported_and_called_failed(tmp_path: Path, call: Program) -> None:
     finished(tmp_path, RunOutcome.START_FAILED, None)
     said = call("job", "export", "j", "--format", "tes")
     assert said.code == 0 and "exported j (never_started) to " in said.out
@@ -87,7 +68,7 @@ def test_a_failed_job_is_exported_and_called_failed(tmp_path: Path, call: Call) 
     assert said.code == 0 and "never_started" in said.out and "complete" not in said.out
 
 
-def test_what_is_refused(tmp_path: Path, made: World, call: Call) -> None:
+def test_what_is_refused(tmp_path: Path, made: World, call: Program) -> None:
     submitted(made, "going")
     assert call("job", "export", "going", "--format", "slsa").code == 3
     assert call("job", "export", "nobody", "--format", "slsa").code == 7
@@ -106,7 +87,7 @@ def test_what_is_refused(tmp_path: Path, made: World, call: Call) -> None:
 
 
 def test_it_makes_no_workspace_of_where_a_crate_is_looked_at(
-    tmp_path: Path, made: World, call: Call, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, made: World, call: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("job", "export", "j", "--format", "ro-crate", "--output", "crate")
     (tmp_path / "elsewhere").mkdir()

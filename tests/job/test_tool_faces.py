@@ -12,47 +12,31 @@ from pathlib import Path
 from mcp import Client
 from tests.house.tree import PROJECT
 from tests.job.bench import Bench
-from tests.job.test_cli import Said, Screen
+from tests.job.program import Program
 from tests.tools.server import Talk, talk
 
-from muniment.app import House
-from muniment.faces.cli.main import run
 
-
-class Person:
+def person_at(bench: Bench, place: Path, **more: str) -> Program:
     """Somebody with a job whose tool can be pulled, and settings of their own."""
-
-    def __init__(self, bench: Bench, place: Path, **more: str) -> None:
-        self.place = place
-        self.environment = {
-            "MUNIMENT_WORKSPACE": str(place / "ws"),
-            "MUNIMENT_JOB_ROOT": str(place / "jobs"),
-            "MUNIMENT_LANG": "en",
-            "COLUMNS": "300",
-            "XDG_CONFIG_HOME": str(place),
-            "MUNIMENT_JOB_CONTAINER_RUNTIME": bench.engine,
-            f"MUNIMENT_JOB_{bench.engine.upper()}": ",".join(bench.program),
-            "MUNIMENT_JOB_IMAGE_REGISTRY": bench.registry.host,
-            "MUNIMENT_JOB_TOOL_MEMORY_BYTES": str(64 << 20),
-            **more,
-        }
-
-    def __call__(self, *words: str) -> Said:
-        streams = [Screen(), Screen(), Screen()]
-        code = run(list(words), House, self.environment, *streams)
-        return Said(code, streams[1].getvalue(), streams[2].getvalue())
+    settings = {
+        "MUNIMENT_JOB_CONTAINER_RUNTIME": bench.engine,
+        f"MUNIMENT_JOB_{bench.engine.upper()}": ",".join(bench.program),
+        "MUNIMENT_JOB_IMAGE_REGISTRY": bench.registry.host,
+        "MUNIMENT_JOB_TOOL_MEMORY_BYTES": str(64 << 20),
+    }
+    return Program(place, **{**settings, **more})
 
 
 def test_from_the_command_line(tmp_path: Path, bench: Bench) -> None:
     bench.job(tmp_path, "busybox:1")
-    person = Person(bench, tmp_path)
+    person = person_at(bench, tmp_path)
     assert person("job", "run", "j", "--", "true").code == 3
     pulled = person("job", "pull", "j")
     assert pulled.code == 0 and f"{bench.registry.host}/busybox:1" in pulled.out
     assert "muniment job run j -- PROGRAM" in pulled.err
     failed = person("job", "run", "j", "--", "sh", "-c", "echo -n; exit 7")
     assert failed.code == 4 and "exited 7" in failed.out and "blocked" in failed.out
-    listed = person("job", "list", "--json").json["jobs"]
+    listed = person("job", "list", "--json").object["jobs"]
     assert [(one["phase"], one["status"]) for one in listed] == [("finalize", "blocked")]
     verified = person("job", "verify", "j")
     assert verified.code == 0 and "NOT succeed" in verified.out and "not complete" in verified.out
@@ -66,17 +50,17 @@ def test_from_the_command_line(tmp_path: Path, bench: Bench) -> None:
         "grep -c ^@ /inputs/reads.fastq > count",
     )
     done = person("job", "run", "j", "--json", *words)
-    assert done.code == 0 and done.json["complete"] is True
-    (output,) = done.json["tool"]["runs"][-1]["outputs"]
+    assert done.code == 0 and done.object["complete"] is True
+    (output,) = done.object["tool"]["runs"][-1]["outputs"]
     assert Path(output["path"]).read_text() == "1\n"
-    assert person("job", "verify", "j", "--json").json["complete"] is True
+    assert person("job", "verify", "j", "--json").object["complete"] is True
     assert person("job", "run", "j", "--", "true").code == 3
 
 
 def test_over_mcp(tmp_path: Path, all_benches: dict[str, Bench]) -> None:
     bench = all_benches["podman"]
     bench.job(tmp_path, "busybox:1")
-    person = Person(bench, tmp_path)
+    person = person_at(bench, tmp_path)
     environment = {
         **person.environment,
         **{n: v for n, v in os.environ.items() if n.startswith("CONTAINERS_")},
@@ -101,9 +85,9 @@ def test_over_mcp(tmp_path: Path, all_benches: dict[str, Bench]) -> None:
 
 def test_doctor_names_the_runtime(tmp_path: Path, bench: Bench) -> None:
     def found(**more: str) -> tuple[str, str]:
-        person = Person(bench, tmp_path, **more)
+        person = person_at(bench, tmp_path, **more)
         (tmp_path / "ws").mkdir(exist_ok=True)
-        told = person("doctor", "--json").json["findings"]
+        told = person("doctor", "--json").object["findings"]
         ((level, message),) = [
             (one["level"], one["message"]) for one in told if one["subject"] == "containers"
         ]
@@ -129,7 +113,7 @@ def test_a_workspace_can_not_say_what_runs(tmp_path: Path, bench: Bench) -> None
         'auth_file = "/x"',
     ):
         settings.write_text(f"[job]\n{line}\n")
-        person = Person(bench, tmp_path)
+        person = person_at(bench, tmp_path)
         for own in ("PODMAN", "DOCKER", "IMAGE_REGISTRY"):
             person.environment.pop(f"MUNIMENT_JOB_{own}", None)
         refused = person("job", "pull", "j")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,7 +16,7 @@ from muniment.archive.model import ARCHIVES, Receipt, Request, Track
 from muniment.archive.settings import FORMAT
 from muniment.canonical import Json
 from muniment.disk.root import Root, real_folder
-from muniment.errors import ExitCode, MunimentError
+from muniment.errors import MunimentError
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, Option, argument, command, option
 from muniment.faces.cli.usage import wrong
@@ -23,6 +24,9 @@ from muniment.faces.cli.values import Word
 from muniment.hosts.session import SessionSource
 from muniment.message import say
 from muniment.path import RelPath
+
+if TYPE_CHECKING:
+    from muniment.archive.service import Archive
 
 _ANSWER_LIMIT = 1 << 20
 
@@ -116,17 +120,16 @@ def keep(
     demands: tuple[str, ...],
     key: str | None,
     status_file: str | None,
-) -> ExitCode | None:
+) -> None:
     """Move deliverables into the archive and read them back."""
     if display_name is not None and len(paths) > 1:
         raise wrong(say("--name goes with one path only"), click.get_current_context())
     try:
-        style = style or call.house.settings().get(FORMAT)
+        style = style or dialect(call)
         call.house.use_session(key, _status_answer(call, status_file))
-        return _keep(call, paths, kind, display_name, style or "status", _required(demands))
+        _keep(call, paths, kind, display_name, style, _required(demands))
     except MunimentError as error:
-        if not call.options.json:
-            call.terminal.print(blocked_card(error) if style == "card" else blocked_line(error))
+        tell_blocked(call, error, style)
         raise
 
 
@@ -137,31 +140,62 @@ def _keep(
     display_name: str | None,
     style: str,
     require: Mapping[str, tuple[str, ...]],
-) -> ExitCode | None:
+) -> None:
     house, terminal = call.house, call.terminal
     track = Track(kind) if kind else None
     here = str(Path.cwd())
     base = here if Path(here).is_relative_to(house.root.path) else None
     with source_errors():
         requests = [Request(house.root.relative(path, base), track, display_name) for path in paths]
-    archive = house.archive(require)
+    if not call.options.dry_run:
+        keep_all(call, house.archive(require), requests, style)
+        return
     with terminal.progress(say("reading")) as advance:
-        if call.options.dry_run:
-            accepted = archive.survey(requests, lambda files, read: advance(read))
-            would: list[Json] = [one.request.source.posix for one in accepted]
-            terminal.result(
-                {"would_archive": would},
-                lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
-            )
-            return None
-        card_root = house.card_root() if style == "card" else ARCHIVES
+        accepted = house.archive(require).survey(requests, lambda files, read: advance(read))
+    would: list[Json] = [one.request.source.posix for one in accepted]
+    terminal.result(
+        {"would_archive": would},
+        lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
+    )
+
+
+def keep_all(
+    call: Call,
+    archive: Archive,
+    requests: Sequence[Request],
+    style: str,
+    told: Mapping[str, Json] | None = None,
+) -> None:
+    """Archive all of it, and tell what was read back in this dialect; `told` goes before the receipts."""
+    terminal = call.terminal
+    # What cards will show is settled before anything moves.
+    card_root = call.house.card_root() if style == "card" else ARCHIVES
+    with terminal.progress(say("reading")) as advance:
         receipts = archive.keep(requests, card_root=card_root, progress=lambda files, read: advance(read))
-    terminal.result({"receipts": [one.to_json() for one in receipts]}, lambda: _print(call, receipts, style))
+    shown: list[Json] = [one.to_json() for one in receipts]
+    terminal.result({**(told or {}), "receipts": shown}, lambda: _print(call, receipts, style))
     for receipt in receipts:
-        tell_moved(call, receipt)
+        terminal.note(
+            say(
+                "moved {source} → {address}; undo: muniment archive undo {reference}",
+                source=receipt.source.posix,
+                address=receipt.address.path.posix,
+                reference=receipt.reference,
+            )
+        )
         for warning in receipt.warnings:
             terminal.note(say("warning: {warning}", warning=warning))
-    return None
+
+
+def dialect(call: Call) -> str:
+    """The dialect of the command line: the one that is set, else the status line."""
+    return call.house.settings().get(FORMAT) or "status"
+
+
+def tell_blocked(call: Call, error: MunimentError, style: str | None) -> None:
+    """The refusal in the dialect of the call, on standard output, before the error itself is told."""
+    if not call.options.json:
+        call.terminal.print(blocked_card(error) if style == "card" else blocked_line(error))
 
 
 def _required(demands: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -184,18 +218,6 @@ def _status_answer(call: Call, file: str | None) -> bytes | None:
     path = Path(file)
     with Root.open(real_folder(path.parent)) as root:
         return root.read(RelPath.parse(path.name), limit=_ANSWER_LIMIT)
-
-
-def tell_moved(call: Call, receipt: Receipt) -> None:
-    """Say where something went, and how it comes back."""
-    call.terminal.note(
-        say(
-            "moved {source} → {address}; undo: muniment archive undo {reference}",
-            source=receipt.source.posix,
-            address=receipt.address.path.posix,
-            reference=receipt.reference,
-        )
-    )
 
 
 def _print(call: Call, receipts: Sequence[Receipt], style: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from muniment.archive.card import status_line
 from muniment.archive.identity import Proof, prove_identity
 from muniment.archive.model import Request
 from muniment.archive.sweep import Gathered, gather
 from muniment.canonical import Json, canonical
-from muniment.errors import ExitCode
-from muniment.faces.cli.archive import tell_moved
+from muniment.errors import ExitCode, MunimentError
+from muniment.faces.cli.archive import dialect, keep_all, tell_blocked
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.confirm import confirmed
 from muniment.faces.cli.frame import argument, command, option
@@ -39,7 +38,7 @@ def status(call: Call, strict: bool) -> ExitCode | None:
 
 
 @command()
-def sweep(call: Call) -> ExitCode | None:
+def sweep(call: Call) -> None:
     """Archive everything that is not archived, after showing it."""
     house, terminal = call.house, call.terminal
     gathered = gather(house.root, house.loose())
@@ -53,16 +52,14 @@ def sweep(call: Call) -> ExitCode | None:
     _show_sweep(call, gathered)
     if not sources or call.options.dry_run:
         terminal.result({**shown, "receipts": []})
-        return None
+        return
     confirmed(call, "sweep", canonical(shown), say("Archive all of this?"))
-    receipts = house.archive({}).keep([Request(source) for source in sources])
-    terminal.result(
-        {**shown, "receipts": [one.to_json() for one in receipts]},
-        lambda: terminal.print(status_line(receipts[0].address.archive_id)),
-    )
-    for receipt in receipts:
-        tell_moved(call, receipt)
-    return None
+    style = dialect(call)
+    try:
+        keep_all(call, house.archive({}), [Request(source) for source in sources], style, shown)
+    except MunimentError as error:
+        tell_blocked(call, error, style)
+        raise
 
 
 def _show_sweep(call: Call, gathered: Gathered) -> None:
