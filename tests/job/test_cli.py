@@ -94,6 +94,14 @@ def test_a_rehearsal_writes_nothing(tmp_path: Path, program: Jobs) -> None:
     assert program("submit", "j", "-n").code == 2
 
 
+def test_a_job_is_named_by_its_reference_too(program: Jobs) -> None:
+    """As `find` and `show` spell it; each is refused for what it asks, none for the name."""
+    program("init", "j")
+    for words in (("poll",), ("pull",), ("run",), ("submit",), ("export", "--format", "slsa")):
+        plain, spelled = (program(words[0], name, *words[1:], "--json").object for name in ("j", "job:j"))
+        assert plain == spelled and plain["error"] != "BAD_JOB_ID"
+
+
 def test_a_gap_and_back(program: Jobs) -> None:
     program("init", "j")
     said = program(

@@ -102,6 +102,16 @@ class Row:
     objective: str
     fault: str = ""
 
+    def to_json(self) -> dict[str, Json]:
+        """The line for programs."""
+        return {
+            "job": self.job,
+            "phase": self.phase,
+            "status": self.status,
+            "objective": self.objective,
+            "fault": self.fault,
+        }
+
 
 class JobService:
     """The acts of this room on one folder of jobs and one workspace's record."""

@@ -8,8 +8,8 @@ import click
 
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
-from muniment.faces.cli.frame import argument, command, option
-from muniment.faces.cli.job import read_file
+from muniment.faces.cli.frame import command, option
+from muniment.faces.cli.job import read_file, the_job
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.job.errors import NoExport
@@ -35,7 +35,7 @@ KEY_LIMIT = 1 << 16
         "muniment job export rna-7 --format slsa --output rna-7.intoto.json",
     ),
 )
-@argument("job", about=say("The job's id."))
+@the_job
 @option(
     "--format",
     "kind",

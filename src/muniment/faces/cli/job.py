@@ -23,7 +23,8 @@ from muniment.path import RelPath
 from muniment.record.consent import WitnessKind
 
 _SUMMARY_LIMIT = 16 << 20
-_JOB = say("The job's id.")
+the_job = argument("job", type=JobName(), about=say("The job's id."))
+"""The argument of every command about one job: its id, or its reference."""
 
 
 @command(rehearses=False, examples=("muniment job init rna-7 --objective 'align 48 samples'",))
@@ -39,7 +40,7 @@ def init(call: Call, job: str | None, objective: str, project: str, engine: str 
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @argument("documents", nargs=-1, required=True, about=say("Ids of documents that were read."))
 def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
     """Record which documents the job rests on."""
@@ -55,7 +56,7 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
     ),
     examples=("muniment job plan rna-7 --flow align.cwl --input reads/ --bind index=/ref/h.fa",),
 )
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--flow", metavar="FLOW", required=True, about=say("A CWL file, or the id of the engine's flow."))
 @option("--input", "place", metavar="PATH", default="", about=say("The folder in which the inputs lie."))
 @option("--bind", "binds", metavar="PORT=PATH", multiple=True, about=say("Give this port this file."))
@@ -117,7 +118,7 @@ def plan(
         ),
     ),
 )
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--plan", "digest", metavar="SHA256", about=say("The plan that was shown, by its digest."))
 def confirm(call: Call, job: str, digest: str | None) -> None:
     """Confirm exactly the plan that was shown."""
@@ -139,7 +140,7 @@ def confirm(call: Call, job: str, digest: str | None) -> None:
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def revise(call: Call, job: str) -> None:
     """Take the plan back; a confirmation of it is void."""
     show(call, call.house.jobs.revise(job))
@@ -149,7 +150,7 @@ def revise(call: Call, job: str) -> None:
     rehearses=False,
     more=(say("When an answer was lost, the job is looked up first; nothing is submitted twice."),),
 )
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--found", metavar="ID", about=say("The engine has it, under this id: a person looked."))
 @option("--absent", is_flag=True, about=say("The engine does not have it: a person looked."))
 def submit(call: Call, job: str, found: str | None, absent: bool) -> None:
@@ -160,7 +161,7 @@ def submit(call: Call, job: str, found: str | None, absent: bool) -> None:
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def poll(call: Call, job: str) -> ExitCode | None:
     """Ask the engine how the job is."""
     view = call.house.jobs.poll(job)
@@ -169,7 +170,7 @@ def poll(call: Call, job: str) -> ExitCode | None:
 
 
 @command(rehearses=False, examples=("muniment job finalize rna-7 --tool FastQC:3 --summary fastqc.json",))
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--tool", metavar="NAME:VERSION", about=say("Look up this tool, by its exact version."))
 @option("--summary", metavar="FILE", about=say("The tool's summary, where the engine has none."))
 def finalize(call: Call, job: str, tool: str | None, summary: str | None) -> ExitCode | None:
@@ -182,7 +183,7 @@ def finalize(call: Call, job: str, tool: str | None, summary: str | None) -> Exi
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def cancel(call: Call, job: str) -> None:
     """Stop a job, at its engine and on record."""
     show(call, call.house.jobs.cancel(job))

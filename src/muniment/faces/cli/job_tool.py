@@ -9,14 +9,12 @@ import click
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
-from muniment.faces.cli.job import show
+from muniment.faces.cli.job import show, the_job
 from muniment.message import say
-
-_JOB = say("The job's id.")
 
 
 @command(rehearses=False)
-@argument("job", about=_JOB)
+@the_job
 def pull(call: Call, job: str) -> None:
     """Fetch the image of the job's tool."""
     show(call, call.house.jobs.pull(job))
@@ -33,7 +31,7 @@ def pull(call: Call, job: str) -> None:
     ),
     examples=("muniment job run rna-7 -- seqtk comp /inputs/reads.fastq",),
 )
-@argument("job", about=_JOB)
+@the_job
 @argument("words", nargs=-1, type=click.UNPROCESSED, about=say("After --: the program and its arguments."))
 @option("--input", "inputs", metavar="FILE", multiple=True, about=say("Give it this file instead."))
 @option("--script", "scripts", metavar="FILE", multiple=True, about=say("Keep this script and give it."))

@@ -7,7 +7,7 @@ from muniment.digest import Digest
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import argument, command, option
-from muniment.faces.cli.job import read_file, show
+from muniment.faces.cli.job import read_file, show, the_job
 from muniment.faces.cli.values import JobName, Word
 from muniment.job.errors import NotConfirmed
 from muniment.job.reader import LARGEST_FILE
@@ -15,23 +15,12 @@ from muniment.job.verify import Report
 from muniment.message import say
 from muniment.record.consent import WitnessKind
 
-_JOB = say("The job's id.")
-
 
 @command()
 def list_jobs(call: Call) -> None:
     """List all jobs with their phase and status."""
     rows = list(call.house.jobs.list())
-    value: list[Json] = [
-        {
-            "job": one.job,
-            "phase": one.phase,
-            "status": one.status,
-            "objective": one.objective,
-            "fault": one.fault,
-        }
-        for one in rows
-    ]
+    value: list[Json] = [one.to_json() for one in rows]
 
     def show_them() -> None:
         if not rows:
@@ -45,14 +34,14 @@ def list_jobs(call: Call) -> None:
 
 
 @command()
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def show_job(call: Call, job: str) -> None:
     """Show one job as it stands, and what comes next."""
     show(call, call.house.jobs.show(job))
 
 
 @command()
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def verify(call: Call, job: str) -> ExitCode | None:
     """Read everything of a job again and compare it with what is on record."""
     report = call.house.jobs.verify(job)
@@ -71,7 +60,7 @@ def _report(call: Call, report: Report) -> None:
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--topic", metavar="WORDS", required=True, about=say("What it is about."))
 @option("--reason", metavar="WORDS", required=True, about=say("Why nothing can go on without it."))
 @option("--attempted", metavar="ID", multiple=True, about=say("A document that was tried."))
@@ -85,7 +74,7 @@ def gap(
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 def resolve_gap(call: Call, job: str) -> None:
     """What was missing has been found: go on where the gap was met."""
     show(call, call.house.jobs.resolve_gap(job))
@@ -122,7 +111,7 @@ def import_job(call: Call, job: str, file: str, engine: str | None) -> None:
 
 
 @command(rehearses=False)
-@argument("job", type=JobName(), about=_JOB)
+@the_job
 @option("--reason", metavar="WORDS", required=True, about=say("Who wrote it, and why it is right."))
 def adopt(call: Call, job: str, reason: str) -> None:
     """Accept a registry that somebody else wrote, with the reason on record."""

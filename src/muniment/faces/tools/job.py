@@ -178,16 +178,7 @@ def _show(house: House, given: Mapping[str, Any], _: Client) -> Answer:
 
 
 def _list(house: House, _: Mapping[str, Any], __: Client) -> Answer:
-    rows: list[Json] = [
-        {
-            "job": one.job,
-            "phase": one.phase,
-            "status": one.status,
-            "objective": one.objective,
-            "fault": one.fault,
-        }
-        for one in house.jobs.list()
-    ]
+    rows: list[Json] = [one.to_json() for one in house.jobs.list()]
     return answered({"total": len(rows), "jobs": rows[:LISTED]})
 
 
