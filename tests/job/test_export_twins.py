@@ -14,12 +14,12 @@ from tests.job.export_twins import CRATES, REPORT_AT, STATEMENTS, TASKS, Twin, m
 from tests.job.export_world import World, finished, flow_done, world
 
 from muniment.disk.root import Root
+from muniment.job.export import ro_crate
 from muniment.job.export.checking import check_crate, check_document, head_of
 from muniment.job.export.facts import Format
 from muniment.job.export.folder import held_below, held_of
 from muniment.job.export.reading import Checked, verify_crate, verify_document
 from muniment.job.export.record import facts_from
-from muniment.job.export.writing import names_in_folder
 from muniment.path import RelPath
 
 
@@ -147,7 +147,7 @@ def test_every_value_of_a_document_exchanged_for_others(made: World, format: For
     else:
         original = json.loads((made.place / format.value).read_bytes())
         facts = facts_from(*papers, format, head_of(format, original))
-        files = held_of(Root.open(made.jobs / "j"), names_in_folder(facts))
+        files = held_of(Root.open(made.jobs / "j"), [part.source for part in ro_crate.in_folder(facts)])
 
     def check(value: Any) -> bool:
         data = json.dumps(value).encode()

@@ -196,7 +196,7 @@ def require_auth_file(path: str) -> None:
     except OSError as error:
         why = say("{fault}", fault=error.strerror or error)
         raise BadAuthFile(path=printable(path), why=why) from error
-    except (NotJson, UnicodeDecodeError) as error:
+    except NotJson as error:
         # Its words are not repeated: they may hold a password.
         raise BadAuthFile(path=printable(path), why=say("it is no JSON")) from error
     if not os.path.isabs(path):

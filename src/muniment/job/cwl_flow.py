@@ -10,7 +10,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from muniment.canonical import NotJson, canonical, read_json
@@ -20,7 +20,7 @@ from muniment.job.backend import FlowFacts, Wanted
 from muniment.job.bindings import Port
 from muniment.job.errors import EngineMissing, FlowRefused
 from muniment.job.finding import shown
-from muniment.job.model import Binding, PortType
+from muniment.job.model import Binding, BoundBy, PortType
 from muniment.message import Message, say
 from muniment.path import printable
 
@@ -93,14 +93,16 @@ def facts_of(path: str, packed: bytes) -> FlowFacts:
     )
 
 
-def job_file(document: bytes, bindings: Sequence[Binding], locate: Any) -> dict[str, Any]:
+def job_file(
+    document: bytes, bindings: Sequence[Binding], locate: Callable[[Binding], Mapping[str, Any]]
+) -> dict[str, Any]:
     """The inputs of a run: for every bound port what `locate(binding)` says, with the format
     that the port asks for.  Ports bound by the flow's own default are left to the flow."""
     main = main_of(read_json(document))
     inputs = {_short(str(one.get("id", ""))): one for one in _listed(main.get("inputs"))}
     values: dict[str, Any] = {}
     for binding in bindings:
-        if binding.source is None or binding.source.value == "default":
+        if binding.source in (None, BoundBy.DEFAULT):
             continue
         value = dict(locate(binding))
         wanted = inputs[binding.port]

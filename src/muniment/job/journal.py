@@ -27,7 +27,8 @@ from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, 
 from muniment.record.segments import read_range
 
 NAME = "journal.jsonl"
-_LIMIT = 256 << 20
+LIMIT = 256 << 20
+"""Bytes of a journal at the most."""
 
 
 class JobJournal:
@@ -78,7 +79,7 @@ class JobJournal:
     def _read(self) -> tuple[tuple[Event, ...], int, bytes]:
         """The events, the size up to which the journal is whole, and the torn rest."""
         try:
-            data = self._root.read(self._rel, _LIMIT)
+            data = self._root.read(self._rel, LIMIT)
         except NotThere:
             return (), 0, b""
         found: list[Event] = []

@@ -19,9 +19,6 @@ from muniment.job.model import PortType
 from muniment.message import say
 from muniment.path import RelPath, printable
 
-_MOST = 10_000
-"""Entries of an input folder that are looked at; who has more names them by routing."""
-
 
 class LocalFiles:
     """The local side of `cwl` and `wes`, whose workflows and inputs are files of this machine.
@@ -49,7 +46,7 @@ class LocalFiles:
             return [self.offer(input_path)]
         found: list[Offer] = []
         with Root.open(input_path) as root:
-            for name in root.names(RelPath())[:_MOST]:
+            for name in root.names(RelPath()):
                 if name.startswith(".") or is_scratch(name) or not _utf8(name):
                     continue
                 mode = root.stat(RelPath((name,))).st_mode

@@ -20,11 +20,11 @@ AUTHORING = "/data/authoring"
 _DAY = r"[0-9]{4}-[01][0-9]-[0-3][0-9]"
 _TIME = r"[0-2][0-9]:[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-][0-2][0-9]:[0-5][0-9])"
 _INSTANT = f"|{_DAY}T{_TIME}"
-_PATH = r"|(?!/data/authoring(?:/|$))(?:/(?!\.\.?(?:/|$))[^/\u0000]+)+"
+_PATH = r"(?!/data/authoring(?:/|$))(?:/(?!\.\.?(?:/|$))[^/\u0000]+)+"
 
 Instant = Annotated[str, Form(_INSTANT, say("empty, or an instant such as 2026-11-30T14:28:00Z"))]
 AbsolutePath = Annotated[
-    str, Form(_PATH, say("empty, or an absolute path without . and .. and outside /data/authoring"))
+    str, Form(f"|{_PATH}", say("empty, or an absolute path without . and .. and outside /data/authoring"))
 ]
 Language = Annotated[str, Form(r"[a-z]{2,8}(?:-[A-Za-z0-9]{1,8})*", say("a language such as ch"))]
 MaybeHex = Annotated[str, Form(r"|[0-9a-f]{64}", say("empty, or 64 lower-case hex digits"))]
@@ -157,7 +157,7 @@ class Artifact:
 
     path: Annotated[
         str,
-        Form(_PATH[1:], say("an absolute path without . and .. and outside /data/authoring")),
+        Form(_PATH, say("an absolute path without . and .. and outside /data/authoring")),
     ]
     size: Annotated[int, Whole(0)]
     sha256: Hex

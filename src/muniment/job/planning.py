@@ -129,9 +129,7 @@ def require_inputs(engine: WorkflowBackend, bindings: Sequence[Binding], job: st
         if row.source is None or row.source is BoundBy.DEFAULT:
             continue
         try:
-            now = engine.pin(
-                Offer(row.fileId if not row.fileId.startswith("sha256:") else "", row.filename, row.type)
-            )
+            now = engine.pin(Offer(row.fileId, row.filename, row.type))
         except MunimentError as error:
             raise PlanDrifted(path=printable(row.filename), job=job, why=error.message) from error
         if now != row.fileId:

@@ -364,14 +364,13 @@ def _changed(before: Registry, after: Registry) -> bool:
 
 def _refusal(old: Standing, new: Standing, facts: Facts, why: Message | None = None) -> PhaseRefused:
     target = new.phase.value if new.phase is not old.phase else new.status.value
-    return PhaseRefused(
-        where=facts.job,
-        why=why,
-        phase=old.phase.value,
-        status=old.status.value,
-        target=target,
-        job=facts.job,
-    )
+    return refusal(facts.job, old, target, why)
+
+
+def refusal(job: str, standing: Standing, target: str, why: Message | None = None) -> PhaseRefused:
+    """What says that a job can not go to the target from where it stands."""
+    phase, status = standing.phase.value, standing.status.value
+    return PhaseRefused(where=job, why=why, phase=phase, status=status, target=target, job=job)
 
 
 def moved(registry: Registry, phase: Phase, status: Status = Status.ACTIVE) -> Registry:

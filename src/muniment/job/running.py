@@ -21,7 +21,6 @@ from muniment.job.errors import (
     EngineAnswer,
     EngineMissing,
     EngineRefused,
-    PhaseRefused,
     StillRunning,
     SubmissionOpen,
     SubmissionUnknown,
@@ -32,13 +31,13 @@ from muniment.job.outputs import measure_pieces, table_of
 from muniment.job.plan import image_tag_of, plan_digest, plan_of
 from muniment.job.planning import kept_document, require_inputs
 from muniment.job.rules import Standing
+from muniment.job.store import Opened, refusal
 from muniment.job.tool_names import require_own_name
 from muniment.message import say
 from muniment.path import RelPath, printable
 
 if TYPE_CHECKING:
     from muniment.job.service import JobService, View
-    from muniment.job.store import Opened
 
 _REFERENCE = re.compile(r"([^:\s](?:[^\s]*[^:\s])?):([1-9][0-9]{0,14})")
 _SETTLED = ("job.person_found", "job.person_absent")
@@ -59,7 +58,7 @@ def submit(service: JobService, opened: Opened, *, found: str | None, absent: bo
     if standing.phase in (Phase.SUBMITTED, Phase.FINALIZE):
         return service.view(opened, False)
     if standing.phase is not Phase.AWAITING or standing.status in rules.ENDED:
-        raise _refused(opened, "submitted")
+        raise refusal(opened, "submitted")
     if opened.history.intent is None:
         engine_id = _first(service, opened)
     elif found:
@@ -140,7 +139,7 @@ def poll(service: JobService, opened: Opened) -> View:
     if opened.registry.workflow.phase is not Phase.SUBMITTED:
         if opened.registry.workflow.phase is Phase.FINALIZE:
             return service.view(opened, False)
-        raise _refused(opened, "poll")
+        raise refusal(opened, "poll")
     if opened.registry.workflow.status in rules.ENDED:
         return service.view(opened, False)
     return _progress(service, opened)[0]
@@ -175,13 +174,13 @@ def finalize(service: JobService, opened: Opened, *, tool: str | None, summary: 
         if progress.state is EngineState.SUCCEEDED:
             view = _take_in(service, opened, Status.ACTIVE if wanted else Status.COMPLETE)
         elif opened.registry.workflow.status in rules.ENDED:
-            raise _refused(opened, "finalize")
+            raise refusal(opened, "finalize")
         else:
             raise StillRunning(where=opened.job, state=progress.state.value, job=opened.job)
     elif standing.phase is Phase.FINALIZE:
         view = service.view(opened, False)
     else:
-        raise _refused(opened, "finalize")
+        raise refusal(opened, "finalize")
     return _choose_tool(service, opened, wanted, summary) if wanted else view
 
 
@@ -237,7 +236,7 @@ def _choose_tool(service: JobService, opened: Opened, wanted: tuple[str, int], s
         return service.view(opened, False)
     if downstream.tool.name:
         why = say("its tool is {tool} already", tool=downstream.tool.reference)
-        raise _refused(opened, reference, why)
+        raise refusal(opened, reference, why)
     downstream = replace(downstream, tool=chosen, image_tag=image_tag_of(name, version) or "")
     execution = replace(opened.registry.execution, downstream=downstream)
     after = rules.moved(replace(opened.registry, execution=execution), Phase.FINALIZE, Status.ACTIVE)
@@ -252,7 +251,7 @@ def _summary(
         return engine.tool(case_of(service, opened), name, version)
     try:
         value = read_json(summary)
-    except (NotJson, UnicodeDecodeError) as error:
+    except NotJson as error:
         raise BadSummary(why=say("{finding}", finding=error)) from error
     if not isinstance(value, dict):
         raise BadSummary(why=say("it is no object"))
@@ -269,7 +268,7 @@ def cancel(service: JobService, opened: Opened) -> View:
     if standing.status in rules.ENDED:
         return service.view(opened, False)
     if standing.status is Status.COMPLETE:
-        raise _refused(opened, "cancelled")
+        raise refusal(opened, "cancelled")
     if opened.history.intent is not None:
         raise SubmissionOpen(where=opened.job, job=opened.job)
     at_engine = opened.registry.execution.bioline.job.id and not opened.registry.execution.downstream.outputs
@@ -300,15 +299,3 @@ def _with_output_dir(registry: Registry, path: str) -> Registry:
     bioline = registry.execution.bioline
     bioline = replace(bioline, job=replace(bioline.job, output_dir=path))
     return replace(registry, execution=replace(registry.execution, bioline=bioline))
-
-
-def _refused(opened: Opened, target: str, why: object = None) -> PhaseRefused:
-    standing = Standing.of(opened.registry)
-    return PhaseRefused(
-        where=opened.job,
-        why=why if why is None else say("{why}", why=why),
-        job=opened.job,
-        phase=standing.phase.value,
-        status=standing.status.value,
-        target=target,
-    )

@@ -43,7 +43,7 @@ from muniment.job.reader import LARGEST_FILE, read
 from muniment.job.rules import Confirmation, Facts, Standing
 from muniment.job.shape import reader_of
 from muniment.job.writer import write
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.path import RelPath, printable
 from muniment.record.consent import WitnessKind, suffices
 from muniment.record.event import Draft, Event
@@ -295,10 +295,9 @@ def require_phase(opened: Opened, target: str, *phases: Phase) -> None:
     if standing.status in rules.ENDED:
         raise JobEnded(where=opened.job, status=standing.status.value)
     if standing.phase not in phases:
-        raise PhaseRefused(
-            where=opened.job,
-            job=opened.job,
-            phase=standing.phase.value,
-            status=standing.status.value,
-            target=target,
-        )
+        raise refusal(opened, target)
+
+
+def refusal(opened: Opened, target: str, why: Message | None = None) -> PhaseRefused:
+    """What says that the job does not stand where this can be done."""
+    return rules.refusal(opened.job, Standing.of(opened.registry), target, why)

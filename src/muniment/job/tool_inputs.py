@@ -98,7 +98,7 @@ def _file(path: str, role: str) -> Artifact:
         with Root.open(real_folder(folder or "/")) as root:
             digest, size = hash_file(root, RelPath((base,)))
             full = os.path.join(root.path, base)
-    except (UnicodeEncodeError, ValueError) as error:
+    except ValueError as error:
         raise BadInput(path=where, why=say("its name can not be used")) from error
     except (OutsideRoot, SpecialFile, WrongKind, NotThere, NoPermission) as error:
         raise BadInput(path=where, why=error.why or error.message) from error

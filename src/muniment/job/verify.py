@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muniment.canonical import Json
-from muniment.disk.errors import NotThere
 from muniment.errors import MunimentError, NotVerified
 from muniment.job import rules
 from muniment.job.adopting import submitted_already
@@ -112,7 +111,7 @@ def _registry(
         registry = read(folder.read(REGISTRY, LARGEST_FILE + 1), where=f"{job}/{REGISTRY}")
         facts = service.store.facts(job, registry, history or History())
         service.store.require_sound(registry, facts, f"{job}/{REGISTRY}")
-    except (MunimentError, NotThere) as error:
+    except MunimentError as error:
         every = getattr(error, "findings", ())
         details = tuple(f"{one.path}: {one.rule.value}: {one.found}" for one in every)
         checks.append(Check("rules", False, error.message, details))

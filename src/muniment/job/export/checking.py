@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from muniment.canonical import NotJson, read_json
 from muniment.job.export import ro_crate, slsa, tes
-from muniment.job.export.facts import JOURNAL_FILE, REGISTRY_FILE, Facts, Format, Held, Verdict
+from muniment.job.export.facts import Facts, Format, Held, Verdict
 from muniment.job.export.findings import Code, Finding
 from muniment.job.export.record import NotOnRecord, facts_from
 from muniment.job.finding import shown
@@ -122,7 +122,7 @@ def _files(facts: Facts, files: Mapping[str, Held]) -> Iterator[Finding]:
             if not part.optional:
                 yield Finding(Code.MISSING_FILE, printable(path), part.sha256, say("nothing"))
             continue
-        yield from _bytes(path, Held(held.size if part.size is None else part.size, part.sha256), held)
+        yield from _bytes(path, part, held)
     for path in files:
         if path not in wanted and path != ro_crate.METADATA:
             yield Finding(Code.EXTRA_FILE, printable(path), say("nothing"), files[path].sha256)
@@ -142,21 +142,18 @@ def _has_text(value: object, name: str) -> bool:
 
 def _named_files(facts: Facts, files: Mapping[str, Held]) -> Iterator[Finding]:
     """The files of the job's folder against what is on record of them."""
-    for part in ro_crate.parts(facts):
-        inner = facts.inner(part.source) if part.source.startswith("/") else part.source
-        if part.optional or inner is None or part.source in (REGISTRY_FILE, JOURNAL_FILE):
-            continue
-        held = files.get(inner)
+    for part in ro_crate.in_folder(facts):
+        held = files.get(part.source)
         if held is None:
-            yield Finding(Code.MISSING_FILE, printable(inner), part.sha256, say("nothing"))
+            yield Finding(Code.MISSING_FILE, printable(part.source), part.sha256, say("nothing"))
         else:
-            yield from _bytes(inner, Held(held.size if part.size is None else part.size, part.sha256), held)
+            yield from _bytes(part.source, part, held)
 
 
-def _bytes(path: str, wanted: Held, found: Held) -> Iterator[Finding]:
+def _bytes(path: str, wanted: ro_crate.Part, found: Held) -> Iterator[Finding]:
     if wanted.sha256 != found.sha256:
         yield Finding(Code.CHECKSUM, printable(path), wanted.sha256, found.sha256)
-    elif wanted.size != found.size:
+    elif wanted.size not in (None, found.size):
         yield Finding(Code.SIZE, printable(path), str(wanted.size), str(found.size))
 
 

@@ -14,7 +14,6 @@ from muniment.job.outputs import hash_file
 from muniment.message import say
 from muniment.path import BadPath, RelPath, printable
 
-JOURNAL_LIMIT = 256 << 20
 DOCUMENT_LIMIT = 64 << 20
 """Bytes of a document at the most; a crate of a hundred thousand files needs half of it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from muniment.job.export import ro_crate, strangers
 from muniment.job.export.checking import check_crate, check_document, format_of, head_of, job_of
 from muniment.job.export.facts import JOURNAL_FILE, REGISTRY_FILE, Facts, Format
 from muniment.job.export.findings import Code, Finding
-from muniment.job.export.folder import DOCUMENT_LIMIT, JOURNAL_LIMIT, held_below, held_of
+from muniment.job.export.folder import DOCUMENT_LIMIT, held_below, held_of
 from muniment.job.export.record import NotOnRecord, facts_from
-from muniment.job.export.writing import names_in_folder
+from muniment.job.journal import LIMIT as JOURNAL_LIMIT
 from muniment.job.reader import LARGEST_FILE
 from muniment.job.store import check_job_id
 from muniment.message import say
@@ -35,7 +35,7 @@ class Checked:
     verdict: str = ""
     head: str = ""
     findings: tuple[Finding, ...] = ()
-    not_repeated: tuple[str, ...] = field(default=())
+    not_repeated: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -141,18 +141,18 @@ def verify_document(
     if format is None:
         raise NoExport(where=printable(str(path)), path=printable(str(path)))
     folder = record if record is not None else Path(jobs(), _named_job(path, format, document))
+    missing = RecordNotHere(where=printable(str(folder)), job=printable(job_of(format, document) or "-"))
     if not folder.is_dir():
-        raise RecordNotHere(where=printable(str(folder)), job=printable(job_of(format, document) or "-"))
+        raise missing
     with Root.open(real_folder(folder)) as own:
         papers = _read_record(own)
         if papers is None:
-            raise RecordNotHere(where=printable(str(folder)), job=printable(job_of(format, document) or "-"))
+            raise missing
         facts = _facts(*papers, format, head_of(format, document))
-        files = held_of(own, names_in_folder(facts)) if facts is not None else {}
+        files = held_of(own, [part.source for part in ro_crate.in_folder(facts)]) if facts is not None else {}
     odd = check_document(format, data, *papers, files)
-    odd += (
-        [Finding(Code.SIGNATURE, "signatures", say("by this key"), say("none"))] if signature is False else []
-    )
+    if signature is False:
+        odd.append(Finding(Code.SIGNATURE, "signatures", say("by this key"), say("none")))
     outside = facts is not None and any(part.optional for part in ro_crate.parts(facts))
     skipped = (*(("inputs",) if outside else ()), *(("signature",) if signature is None else ()))
     return _checked(format.value, facts, odd, skipped)
@@ -166,7 +166,7 @@ def _unwrapped(path: Path, data: bytes, key: bytes | None) -> tuple[Any, bytes, 
             return value, data, key is None
         payload, by_key = strangers.opened(value, key)
         return read_json(payload), payload, by_key
-    except (NotJson, ValueError) as error:
+    except ValueError as error:
         why = say("{finding}", finding=printable(str(error)))
         raise NoExport(where=printable(str(path)), why=why, path=printable(str(path))) from error
 

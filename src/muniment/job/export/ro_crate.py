@@ -16,6 +16,7 @@ from muniment.canonical import canonical
 from muniment.job.export.facts import (
     JOURNAL_FILE,
     REGISTRY_FILE,
+    Bound,
     Facts,
     Held,
     Party,
@@ -25,6 +26,7 @@ from muniment.job.export.facts import (
     moment_of,
 )
 from muniment.job.model import KNOWLEDGE_SOURCE, Artifact
+from muniment.job.plan import names_registry
 from muniment.job.tool_run import Image, RunOutcome
 
 METADATA = "ro-crate-metadata.json"
@@ -57,8 +59,9 @@ _TYPES = {
 class Part:
     """A file of the crate: where it lies there and where it came from, with what is on record of it.
 
-    `size` is None where only the sha256 is on record; `optional` marks inputs from outside the
-    job's folder, which may have gone since.
+    `optional` marks inputs from outside the job's folder, which may have gone since; their `source`
+    is an absolute path, any other's one of that folder.  `size` is None where only the sha256 is on
+    record.
     """
 
     crate_path: str
@@ -115,6 +118,12 @@ def parts(facts: Facts) -> list[Part]:
     return list(found.values())
 
 
+def in_folder(facts: Facts) -> list[Part]:
+    """The files of the job's folder that an export tells of, beside registry and journal."""
+    papers = (REGISTRY_FILE, JOURNAL_FILE)
+    return [part for part in parts(facts) if not part.optional and part.source not in papers]
+
+
 def _add(facts: Facts, found: dict[str, Part], artifact: Artifact) -> None:
     part = _part(facts, artifact.path, artifact.role, artifact.sha256, artifact.size)
     known = found.get(part.crate_path)
@@ -156,7 +165,7 @@ def _graph(facts: Facts, here: Sequence[Part], held: Mapping[str, Held]) -> Iter
     request = facts.request
     there = {part.crate_path for part in here}
     actions = [_flow_action(facts, there), *(_run_action(facts, each, there) for each in facts.runs)]
-    agents = _ids([one for one in (request.author,) if one] or [one for one in (request.publisher,) if one])
+    agents = _ids([one for one in (request.author or request.publisher,) if one])
     licence = request.licence or NO_LICENCE
     yield {
         "@id": "./",
@@ -247,8 +256,8 @@ def _flow_action(facts: Facts, there: set[str]) -> Entity:
     bioline = facts.registry.execution.bioline
     given = []
     for number, one in enumerate(facts.flow_inputs()):
-        path = _part(facts, one.filename, "", one.sha256, None).crate_path if one.sha256 else None
-        given.append({"@id": identifier(path) if path in there and path else f"#input-{number}"})
+        path = _bound_path(facts, one)
+        given.append({"@id": identifier(path) if path in there else f"#input-{number}"})
     action: Entity = {
         "@id": "#workflow",
         "@type": "CreateAction",
@@ -273,8 +282,7 @@ def _flow_action(facts: Facts, there: set[str]) -> Entity:
 def _values(facts: Facts, there: set[str]) -> Iterator[Entity]:
     """What was bound and is no file of the crate."""
     for number, one in enumerate(facts.flow_inputs()):
-        path = _part(facts, one.filename, "", one.sha256, None).crate_path if one.sha256 else ""
-        if path not in there:
+        if _bound_path(facts, one) not in there:
             yield {
                 "@id": f"#input-{number}",
                 "@type": "PropertyValue",
@@ -387,9 +395,7 @@ def split_reference(reference: str) -> tuple[str, str, str]:
     >>> split_reference("fastqc")
     ('', 'fastqc', '')
     """
-    host, slash, rest = reference.partition("/")
-    if not slash or not ("." in host or ":" in host or host == "localhost"):
-        host, rest = "", reference
+    host, _, rest = reference.partition("/") if names_registry(reference) else ("", "", reference)
     rest = rest.partition("@")[0]
     name, colon, tag = rest.rpartition(":")
     return (host, name, tag) if colon and "/" not in tag else (host, rest, "")
@@ -427,6 +433,11 @@ def _file(part: Part, size: int | None) -> Entity:
         **({"contentSize": str(size)} if size is not None else {}),
         "sha256": part.sha256,
     }
+
+
+def _bound_path(facts: Facts, one: Bound) -> str:
+    """Where the file of a port lies in a crate; empty where it is none of this machine."""
+    return _part(facts, one.filename, "", one.sha256, None).crate_path if one.sha256 else ""
 
 
 def _crate_path(facts: Facts, artifact: Artifact) -> str:

@@ -8,7 +8,6 @@ would, before anything is said to be exported (decision 311).  They are installe
 from __future__ import annotations
 
 import base64
-import binascii
 import importlib
 import warnings
 from typing import Any
@@ -101,7 +100,7 @@ def opened(envelope: dict[str, Any], key: bytes | None) -> tuple[bytes, bool | N
         raise ValueError("not an envelope around a statement")
     try:
         payload = base64.b64decode(envelope["payload"], validate=True)
-    except (binascii.Error, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise ValueError("its payload is not base64") from error
     if key is None:
         return payload, None

@@ -42,9 +42,10 @@ from muniment.job.export.facts import (
     Request,
 )
 from muniment.job.export.findings import Finding
-from muniment.job.export.folder import JOURNAL_LIMIT, held_below, held_of
+from muniment.job.export.folder import held_below, held_of
 from muniment.job.export.record import NotOnRecord, facts_from
 from muniment.job.history import History
+from muniment.job.journal import LIMIT as JOURNAL_LIMIT
 from muniment.job.model import Phase, Registry, Status
 from muniment.job.outputs import changed, hash_file
 from muniment.job.reader import LARGEST_FILE
@@ -235,18 +236,13 @@ def _fill(
     into.make_folders(RelPath((ro_crate.JOB,)))
     for name, data in zip((REGISTRY_FILE, JOURNAL_FILE), record, strict=True):
         write_verified(into, RelPath((ro_crate.JOB, name)), data)
-    for part in ro_crate.parts(facts):
-        if part.source in (REGISTRY_FILE, JOURNAL_FILE):
-            continue
-        if not part.optional:
-            target = RelPath.parse(part.crate_path)
-            source = part.source
-            rel = RelPath.parse(source if not source.startswith("/") else facts.inner(source) or source)
-            into.make_folders(target.parent)
-            copy_unchecked(opened.folder, rel, into, target)
-            if part.size is None:
-                held[part.crate_path] = Held(into.stat(target).st_size, part.sha256)
-            continue
+    for part in ro_crate.in_folder(facts):
+        target = RelPath.parse(part.crate_path)
+        into.make_folders(target.parent)
+        copy_unchecked(opened.folder, RelPath.parse(part.source), into, target)
+        if part.size is None:
+            held[part.crate_path] = Held(into.stat(target).st_size, part.sha256)
+    for part in (part for part in ro_crate.parts(facts) if part.optional):
         found = _input(part, into)
         if found is None:
             left_out.append(printable(part.source))
@@ -278,7 +274,7 @@ def _document(
     if facts.request.format is Format.SLSA:
         strangers.read_statement(document)
     payload = _written(document)
-    files = held_of(opened.folder, names_in_folder(facts))
+    files = held_of(opened.folder, [part.source for part in ro_crate.in_folder(facts)])
     odd = check_document(facts.request.format, payload, *record, files)
     if odd:
         raise _unread(odd)
@@ -289,17 +285,6 @@ def _document(
         facts.job, facts.request.format, path, 1, done.size, done.digest.hex, facts.history.head,
         facts.verdict().value,
     )  # fmt: skip
-
-
-def names_in_folder(facts: Facts) -> list[str]:
-    """The files of the job's folder that an export tells of, beside registry and journal."""
-    names = []
-    for part in ro_crate.parts(facts):
-        if not part.optional and part.source not in (REGISTRY_FILE, JOURNAL_FILE):
-            names.append(
-                (facts.inner(part.source) or part.source) if part.source.startswith("/") else part.source
-            )
-    return names
 
 
 def _written(value: Any) -> bytes:
