@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from muniment.archive.entries import KEPT
 from muniment.archive.model import Receipt, Request, Track
 from muniment.archive.service import Archive, Options
+from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch
 from muniment.hosts.session import Session, SessionSource
@@ -154,6 +158,20 @@ def untouched(scene: Scene, *names: str) -> Iterator[None]:
     assert scene.sound()
 
 
+def fail_at(monkeypatch: pytest.MonkeyPatch, function: str, use: int, number: int) -> None:
+    """Let the so manieth use of a call of the platform fail."""
+    true = getattr(platform, function)
+    left = [use]
+
+    def instead(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(number, os.strerror(number))
+        return true(*arguments)
+
+    monkeypatch.setattr(platform, function, instead)
+
+
 _CHANGING = ("mkdir", "rename", "unlink", "rmdir", "write", "fchmod", "symlink", "ftruncate", "link")
 """What the program asks of the system to change anything; opening counts when it may create."""
 
@@ -180,8 +198,6 @@ def killed_at(number: int, act: Callable[[], object]) -> bool:
 
 
 def _die_at(number: int) -> None:
-    from muniment.disk import platform
-
     left = [number]
 
     def counted(function: Callable[..., object], counts: Callable[..., bool]) -> Callable[..., object]:

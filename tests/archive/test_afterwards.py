@@ -6,11 +6,10 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.archive.command import muniment
-from tests.archive.scene import REPORT, Scene, content, look, open_scene, rel
+from tests.archive.scene import REPORT, Scene, content, fail_at, look, open_scene, rel
 
 from muniment.archive.check import check, entries, find_entry
 from muniment.archive.entries import COPIED, SEALED, UNDONE
@@ -131,18 +130,9 @@ def test_a_fault_anywhere_leaves_it_in_the_archive(
 ) -> None:
     entry = kept(scene, "results/a.txt")
     before = look(place(scene, entry))
-    true = getattr(platform, function)
     for use in range(1, 80):
-        left = [use]
-
-        def failing(*arguments: Any, left: list[int] = left) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return true(*arguments)
-
         with monkeypatch.context() as patch:
-            patch.setattr(platform, function, failing)
+            fail_at(patch, function, use, errno.EIO)
             try:
                 undo(scene.workspace, entry)
             except MunimentError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from tests.archive.conftest import ARCHIVE_ID, STAMP, Bench
 
 from muniment.archive.check import check, entries, find_entry
 from muniment.archive.errors import UnknownReference
-from muniment.archive.keepers import seal, undo
 from muniment.archive.model import Checked, Standing
 
 AT = f"archives/{ARCHIVE_ID}/{STAMP}"
@@ -118,22 +116,6 @@ def test_a_folder_that_is_another(bench: Bench, results: Path, name: str) -> Non
     assert (found.standing, found.differs) == (Standing.CHANGED, differs)
 
 
-def test_a_plan_may_be_edited_in_place_until_it_is_sealed(bench: Bench) -> None:
-    bench.write("PLAN.md", "# Plan\n")
-    bench.keep("PLAN.md")
-    plan = bench.folder / f"archives/{ARCHIVE_ID}/PLAN.md"
-    plan.write_text("# Plan\n\n- [x] done\n")
-    found = only(bench)
-    assert found.standing is Standing.EDITED and found.standing.good
-    assert found.found is not None and found.found != found.entry.tree
-    seal(bench.workspace, found.entry)
-    assert only(bench).standing is Standing.INTACT
-    plan.write_text("# Another plan\n")
-    assert only(bench).standing is Standing.CHANGED
-    plan.unlink()
-    assert only(bench).standing is Standing.MISSING
-
-
 def test_a_plan_that_is_gone_is_not_edited(bench: Bench) -> None:
     bench.write("PLAN.md")
     bench.keep("PLAN.md")
@@ -146,27 +128,6 @@ def test_what_the_settings_declare_mutable(bench: Bench, report: Path) -> None:
     assert only(bench, ("notes*.md",)).standing is Standing.CHANGED
     assert only(bench, ("rep*.md",)).standing is Standing.EDITED
     assert only(bench, ("REP*.md",)).standing is Standing.CHANGED
-
-
-def test_what_was_taken_back_and_kept_again(bench: Bench, report: Path) -> None:
-    first = entries(bench.workspace)[0]
-    assert undo(bench.workspace, first).posix == "report.md"
-    bench.now += timedelta(seconds=7)
-    bench.keep("report.md")
-    old, new = standing(bench)
-    assert old.entry.undone and not new.entry.undone
-    assert new.standing is Standing.INTACT
-    # the bytes of the first one lie where the second one does: the ledger has led there
-    assert (old.standing, old.place) == (Standing.INTACT, new.place)
-
-
-def test_a_damaged_table_does_not_hide_the_change(bench: Bench, report: Path) -> None:
-    (table,) = (bench.folder / ".muniment/evidence").iterdir()
-    table.write_bytes(b"{}")
-    assert only(bench).standing is Standing.INTACT  # the ledger's own digest decides
-    report.write_text("other\n")
-    found = only(bench)
-    assert found.standing is Standing.CHANGED and "STATE_DAMAGED" in found.differs
 
 
 def test_finding_one(bench: Bench, report: Path) -> None:

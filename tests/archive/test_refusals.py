@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.archive.scene import FALLBACK, REPORT, Scene, open_scene, rel, untouched
+from tests.archive.scene import FALLBACK, REPORT, Scene, fail_at, open_scene, rel, untouched
 
 from muniment.archive.model import Request, Track
 from muniment.disk import copy as disk_copy
 from muniment.disk import move as disk_move
-from muniment.disk import platform, tree
+from muniment.disk import tree
 from muniment.errors import MunimentError
 from muniment.hosts.errors import InvalidSession
 from muniment.hosts.session import Session, SessionSource
@@ -291,9 +291,11 @@ def test_no_second_is_free(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_open_for_writing(scene: Scene) -> None:
-    with scene.write("report.md").open("r+b"):
+    path = scene.write("report.md")
+    with path.open("r+b"):
         refused(scene, "SOURCE_BUSY", at("report.md"))
-    assert scene.keep("report.md")
+    with path.open("rb"):  # a reader does no harm
+        assert scene.keep("report.md")
 
 
 def test_mapped_for_writing_after_it_was_closed(scene: Scene) -> None:
@@ -510,20 +512,6 @@ def spoil(monkeypatch: pytest.MonkeyPatch, scene: Scene, do: Callable[[Path], No
         return true(root, place, *arguments, **named)
 
     monkeypatch.setattr(disk_copy, "confirm", instead)
-
-
-def fail_at(monkeypatch: pytest.MonkeyPatch, function: str, use: int, number: int) -> None:
-    """Let the so manieth use of a call of the platform fail."""
-    true = getattr(platform, function)
-    left = [use]
-
-    def instead(*arguments: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise OSError(number, os.strerror(number))
-        return true(*arguments)
-
-    monkeypatch.setattr(platform, function, instead)
 
 
 def append(path: Path, data: bytes) -> None:

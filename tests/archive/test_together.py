@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.archive.scene import FALLBACK, Scene, content, open_scene, rel, swift_scene, untouched
+from tests.archive.scene import FALLBACK, Scene, content, fail_at, open_scene, rel, swift_scene, untouched
 
 from muniment.archive.check import check, entries
 from muniment.archive.entries import KEPT
@@ -40,13 +40,15 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def test_paths_of_one_call_share_a_timestamp_where_their_names_allow(scene: Scene) -> None:
     for name in ("a.txt", "b.txt", "sub/a.txt", "other/a.txt"):
         scene.write(name, name.encode())
-    found = [one.address.subpath for one in scene.keep("a.txt", "b.txt", "sub/a.txt", "other/a.txt")]
-    assert found == [
+    found = [one.address for one in scene.keep("a.txt", "b.txt", "sub/a.txt", "other/a.txt")]
+    assert [one.subpath for one in found] == [
         "2026-11-30-12-00-00/a.txt",
         "2026-11-30-12-00-00/b.txt",
         "2026-11-30-12-00-01/a.txt",
         "2026-11-30-12-00-02/a.txt",
     ]
+    said = [(scene.path / one.path.posix).read_bytes() for one in found]
+    assert said == [b"a.txt", b"b.txt", b"sub/a.txt", b"other/a.txt"]
 
 
 def test_simplified_names_that_meet_get_addresses_of_their_own(scene: Scene) -> None:
@@ -79,20 +81,11 @@ def test_a_fault_at_any_step_puts_everything_back(
     """The device fails at each use of a call in turn; what was copied comes back as another inode."""
     names = three(scene)
     before = {name: content(scene.path / name) for name in names}
-    true = getattr(platform, function)
     failures = 0
     for use in range(1, 300):
         scene.later()
-        left = [use]
-
-        def failing(*arguments: Any, left: list[int] = left) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return true(*arguments)
-
         with monkeypatch.context() as patch:
-            patch.setattr(platform, function, failing)
+            fail_at(patch, function, use, errno.EIO)
             try:
                 scene.keep(*names, session=session)
             except MunimentError as error:

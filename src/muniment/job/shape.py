@@ -73,10 +73,7 @@ def reader_of(kind: type[T]) -> Callable[[object, list[Finding]], T | None]:
 
 
 def _reader(kind: Any) -> Reader:
-    marks: tuple[Any, ...] = ()
-    if get_origin(kind) is Annotated:
-        kind, *rest = get_args(kind)
-        marks = tuple(rest)
+    kind, *marks = _with_marks(kind)
     for mark in marks:
         if isinstance(mark, Constant):
             return _constant(mark)
@@ -94,6 +91,10 @@ def _reader(kind: Any) -> Reader:
     if issubclass(kind, StrEnum):
         return _choice(kind)
     return _plain(kind, {str: say("a text"), bool: say("true or false")}[kind])
+
+
+def _with_marks(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Annotated else (kind,)
 
 
 def _plain(kind: type, wanted: Message) -> Reader:
@@ -242,10 +243,7 @@ class Evidence:
 def json_schema(kind: Any) -> dict[str, Json]:
     """The JSON Schema (2020-12) of a kind.  It can not tell `1.0` from `1`: JSON Schema counts
     both as integers."""
-    marks: tuple[Any, ...] = ()
-    if get_origin(kind) is Annotated:
-        kind, *rest = get_args(kind)
-        marks = tuple(rest)
+    kind, *marks = _with_marks(kind)
     for mark in marks:
         if isinstance(mark, Constant):
             return {"const": mark.value}
