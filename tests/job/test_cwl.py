@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.job.engines import HERE, RememberingCwl, cwl, open_real, until_ended, wait_for
 
-from muniment.canonical import canonical
+from muniment.canonical import Json, canonical
 from muniment.digest import sha256
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
@@ -22,7 +22,7 @@ from muniment.errors import MunimentError
 from muniment.job import cwl_run
 from muniment.job.backend import Case
 from muniment.job.cwl import _inside
-from muniment.job.cwl_flow import facts_of, read_flow
+from muniment.job.cwl_flow import facts_of, read_flow, tool_in
 from muniment.job.errors import EngineAnswer, EngineMissing, FlowRefused, OutputUnsafe, PlanDrifted
 from muniment.job.model import Registry
 from muniment.job.planning import PlanRequest
@@ -57,6 +57,18 @@ def test_a_flow_is_packed_into_what_will_run(tmp_path: Path, service: JobService
     kept.write_bytes(kept.read_bytes().replace(b"reads: ", b"rEads: "))
     with pytest.raises(PlanDrifted):
         service.submit("j")
+
+
+@pytest.mark.parametrize(
+    "packages",
+    [[{"package": "seqtk", "version": "13"}], [{"package": "seqtk", "version": 3}], 3, ["seqtk"]],
+    ids=["one text, not a list", "a number", "no packages", "no version"],
+)
+def test_a_version_that_a_workflow_does_not_list_is_not_that_tool(packages: Json) -> None:
+    """cwltool does not check the hints of a workflow."""
+    hints: list[Json] = [{"class": "SoftwareRequirement", "packages": packages}]
+    document = canonical({"class": "CommandLineTool", "hints": hints})
+    assert tool_in(document, "seqtk", 3) is None
 
 
 @pytest.mark.parametrize(

@@ -129,13 +129,14 @@ def main_of(document: Any) -> Mapping[str, Any]:
 def tool_in(document: bytes, name: str, version: int) -> dict[str, Any] | None:
     """The tool of a document that declares exactly this software and version."""
     value = read_json(document)
-    graph = value.get("$graph", [value])
-    for one in graph:
+    for one in _listed(value.get("$graph", [value])):
         for hint in (*_listed(one.get("hints")), *_listed(one.get("requirements"))):
             if hint.get("class") != "SoftwareRequirement":
                 continue
             for package in _listed(hint.get("packages"), key="package"):
-                if package.get("package") == name and str(version) in (package.get("version") or ()):
+                versions = package.get("version")
+                exact = isinstance(versions, list) and str(version) in versions
+                if exact and package.get("package") == name:
                     return {"name": name, "version": version, "process": one}
     return None
 
@@ -217,7 +218,7 @@ def _listed(value: Any, key: str = "id") -> list[dict[str, Any]]:
         return [
             {key: name, **(one if isinstance(one, dict) else {"type": one})} for name, one in value.items()
         ]
-    return [one for one in value or [] if isinstance(one, dict)]
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _short(name: str) -> str:
