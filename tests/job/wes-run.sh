@@ -11,16 +11,17 @@ finish() {
   put state.txt "$2"
   exit 0
 }
-trap 'kill -TERM -- "-$child"; finish 138 CANCELED' USR1
+trap '[ -n "$!" ] && kill -TERM -- "-$!"; finish 138 CANCELED' USR1
+# From here on a cancellation is a signal; one that came before stands in the state.
+put run.pid $$
+[ "$(cat "$run/state.txt")" != CANCELING ] || finish 138 CANCELED
 put start_time.txt "$(now)"
 put state.txt RUNNING
 cd "$run/exe" || exit 1
 mkdir -p "$run/tmp"
 "$(dirname "$(command -v sapporo-cli)")/cwltool" --quiet --no-container --tmpdir-prefix "$run/tmp/t" \
   --outdir "$run/outputs" workflow.json workflow_params.json >"$run/stdout.log" 2>"$run/stderr.log" &
-child=$!
-put run.pid $$
-wait "$child"
+wait "$!"
 code=$?
 if [ "$code" -ne 0 ]; then finish "$code" EXECUTOR_ERROR; fi
 sapporo-cli dump-outputs "$run"
