@@ -1,4 +1,4 @@
-"""What the tests of `vault` share: a vault in a folder; properties are not timed."""
+"""What the tests of `vault` share: a vault in a folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from tests.vault.sites import Folder
-
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
 
 
 @pytest.fixture
