@@ -33,7 +33,7 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, SILENCE_S, Line
+from muniment.vault.line import CHUNK, Line
 from muniment.vault.place import Address
 
 ANSWER_MOST = 16 << 20
@@ -54,9 +54,8 @@ class PlainVault:
         *,
         note: Callable[[Message], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
-        silence_s: float = SILENCE_S,
     ) -> None:
-        self._line = Line(address, token, note=note, pause=pause, silence_s=silence_s)
+        self._line = Line(address, token, note=note, pause=pause)
 
     @property
     def url(self) -> str:

@@ -45,7 +45,7 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, SILENCE_S, Line
+from muniment.vault.line import CHUNK, Line
 from muniment.vault.place import Address
 from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
 
@@ -78,11 +78,8 @@ class RemoteVault:
         note: Callable[[Message], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
-        silence_s: float = SILENCE_S,
     ) -> None:
-        self._line = Line(
-            address, token, note=note, pause=pause, monotonic=monotonic, silence_s=silence_s, kept=IDLE_MOST
-        )
+        self._line = Line(address, token, note=note, pause=pause, monotonic=monotonic, kept=IDLE_MOST)
         self._identity = ""
 
     @property
