@@ -167,7 +167,7 @@ class Placing:
     @staticmethod
     def _own_link(fd: int, name: str, scratch: str) -> None:
         user, group = _owner(fd, name)
-        with contextlib.suppress(PermissionError):
+        with _as_far_as_may_be():
             os.chown(scratch, user, group, dir_fd=fd, follow_symlinks=False)
 
     def make_folder(self, one: Numbered) -> None:
@@ -175,7 +175,7 @@ class Placing:
         with self._parent(one.step.rel) as (fd, name):
             os.mkdir(name, 0o700, dir_fd=fd)
             user, group = _owner(fd, ".")
-            with contextlib.suppress(PermissionError):
+            with _as_far_as_may_be():
                 os.chown(name, user, group, dir_fd=fd, follow_symlinks=False)
             self._touch(one.step.rel)
 
@@ -237,7 +237,7 @@ class Placing:
                 raise SourceChanged(where=printable(step.rel))
             return
         # A file system that can not exchange names: what is there gets another one first.
-        aside = f"{scratch}-old"
+        aside = _aside(scratch)
         platform.rename_exclusive(fd, name, fd, aside)
         if _face(fd, aside) != step.before:
             platform.rename_exclusive(fd, aside, fd, name)
@@ -290,8 +290,10 @@ class Placing:
         with self._parent(step.rel) as (fd, name):
             if step.after is not None and step.after.size > FORGET_BEYOND:
                 opened = open_regular(fd, name, step.rel)
-                platform.forget_cache(opened)
-                platform.close(opened)
+                try:
+                    platform.forget_cache(opened)
+                finally:
+                    platform.close(opened)
             found = face_in(fd, name)
         if found != step.after:
             raise (ReadbackFailed if found and step.after else Overtaken)(where=printable(step.rel))
@@ -304,7 +306,9 @@ class Placing:
         What stands there and is neither is `SourceChanged`.  Nothing that might be somebody's is
         removed: what can not be told goes into the set.
         """
-        step, now = one.step, self.face(one.step.rel)
+        step = one.step
+        self._from_aside(one)
+        now = self.face(step.rel)
         if step.after is not None and step.after.kind is Kind.DIRECTORY:
             if now is not None and now.kind is not Kind.DIRECTORY:
                 raise SourceChanged(where=printable(step.rel))
@@ -330,6 +334,23 @@ class Placing:
             # Somebody has put it back by hand; the copy in the set would stand in the way.
             self._kept.unlink(self._folder / str(one.number))
         return False
+
+    def _from_aside(self, one: Numbered) -> None:
+        """Where names can not be exchanged, a run that was ended may have left what was there under a
+        third name: it comes back to its place, or waits beside it where the place is taken."""
+        rel, scratch = one.step.rel, self.scratch(one.number)
+        try:
+            with self._parent(rel) as (fd, name):
+                aside = _aside(scratch)
+                os.stat(aside, dir_fd=fd, follow_symlinks=False)
+                self._touch(rel)
+                try:
+                    platform.rename_exclusive(fd, aside, fd, name)
+                except FileExistsError:
+                    self.unstage(one)
+                    platform.rename_exclusive(fd, aside, fd, scratch)
+        except NotThere:
+            return
 
     def _back(self, fd: int, scratch: str, name: str, now: Face | None) -> None:
         if now is None:
@@ -451,6 +472,11 @@ class Placing:
             return None
 
 
+def _aside(scratch: str) -> str:
+    """No scratch name: what stands there is somebody's only copy."""
+    return f"{scratch}-old"
+
+
 def _face(fd: int, name: str) -> Face | None:
     try:
         return face_in(fd, name)
@@ -468,12 +494,19 @@ def _owner(fd: int, name: str) -> tuple[int, int]:
 
 
 def _own(fd: int, owner: tuple[int, int]) -> None:
-    """Give the owner, where this user may."""
+    """Give the owner."""
     fact = os.fstat(fd)
     if (fact.st_uid, fact.st_gid) == owner:
         return
-    try:
+    with _as_far_as_may_be():
         os.fchown(fd, *owner)
+
+
+@contextmanager
+def _as_far_as_may_be() -> Iterator[None]:
+    """Owners are given where this user may, and where the system and the file system know of them."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
             raise
