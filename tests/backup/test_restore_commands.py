@@ -160,6 +160,22 @@ def test_a_half_done_restore_by_a_flag(desk: Desk, how: list[str]) -> None:
         assert answer.object == {"backup_id": made, "restore": restore, "cancelled": True}
 
 
+@pytest.mark.parametrize("how", [["--cancel"], ["--start-over"]])
+def test_a_log_that_nobody_can_read_is_laid_aside_when_that_is_said(desk: Desk, how: list[str]) -> None:
+    """The error names both ways, and neither loses a byte of what may be told by it."""
+    made = snapshot(desk)
+    log = put(desk.workspace / ".muniment/restore.log", "not json\n")
+    for call in (["plan"], ["restore", made], ["restore", made, "--continue"], ["undo", "--yes"]):
+        stopped = desk.call(*call, "--json")
+        assert stopped.object["error"] in ("RESTORE_LOG_BROKEN", "NO_UNDO") and log.exists(), call
+    left = desk.call("restore", made, *how, "--json")
+    assert left.code == 0, left.err
+    assert not log.exists() and desk.call("plan").code == 0
+    (aside,) = log.parent.glob("restore.log.*")
+    assert aside.read_text() == "not json\n" and str(aside) in left.err
+    assert ("cancelled" in left.object) == (how == ["--cancel"])
+
+
 def test_only_one_of_the_three_flags(desk: Desk) -> None:
     assert desk.call("restore", "--cancel", "--continue").code == 2
 

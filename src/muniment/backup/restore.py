@@ -7,6 +7,7 @@ that was confirmed.  What is replaced lies in an undo set before its place is an
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from muniment.backup.errors import (
     NoRestore,
     NoUndo,
     OtherRestore,
+    RestoreLogBroken,
     RestoreStale,
     TargetNotEmpty,
     UndoBroken,
@@ -45,6 +47,7 @@ from muniment.bundle.whole import WholeVault
 from muniment.canonical import Json
 from muniment.clock import instant, read_instant
 from muniment.digest import sha256
+from muniment.disk import platform
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.tree import remove_tree
@@ -400,6 +403,27 @@ class Restores:
             self.fetching.drop(self.fetching.place(half.backup_id, ("part",)))
             log.end(half)
             return half
+
+    def lay_log_aside(self) -> Path:
+        """Give a restore up whose log can not be read: the log gets another name beside its own.
+
+        What it began can be undone, where a set tells of it.
+        """
+        with self.workspace.working(alone=True, wait=False):
+            try:
+                half = self.half()
+            except RestoreLogBroken:
+                logs = (self.places.restore_log, *self.places.former_restore_logs)
+                place = next(path for path in logs if os.path.lexists(path))
+            else:
+                raise NoRestore(where="" if half is None else printable(half.backup_id))
+            aside = f"{place.name}.{new_ulid(self.workspace.clock(), self.workspace.entropy)}"
+            evidence: dict[str, Json] = {"restore": None, "log": aside}
+            self.workspace.ledger.append(Draft(CANCELLED, self.workspace.identity.root_id, evidence))
+            with Root.open(place.parent) as root, named(str(place)):
+                platform.rename_exclusive(root.fd, place.name, root.fd, aside)
+                root.sync_folder(RelPath())
+            return place.with_name(aside)
 
     def _clear_unfinished(self, restore: str) -> None:
         """Bring every step to before or after, so that nothing unfinished lies about."""

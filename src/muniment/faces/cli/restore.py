@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from muniment.backup.errors import NoUndo, RestoreStale, UndoIncomplete
+from muniment.backup.errors import NoUndo, RestoreLogBroken, RestoreStale, UndoIncomplete
 from muniment.backup.fetching import Fetched
 from muniment.backup.notices import Happened
 from muniment.backup.placing import Advance
@@ -88,7 +88,17 @@ def restore(
     restores = call.house.restores
     if sum((go_on, start_over, cancel)) > 1:
         raise wrong(say("only one of --continue, --start-over, --cancel"), click.get_current_context())
-    half = restores.half()
+    try:
+        half = restores.half()
+    except RestoreLogBroken:
+        if not (start_over or cancel):
+            raise
+        aside = printable(str(restores.lay_log_aside()))
+        call.terminal.note(say("The restore log could not be read; it lies at {path} now.", path=aside))
+        if cancel:
+            call.terminal.result({"cancelled": True, "log": aside})
+            return
+        half = None
     if half is not None or go_on or cancel:
         choice = _half_done(call, half, go_on=go_on, start_over=start_over, cancel=cancel)
         if choice == "continue":
