@@ -227,7 +227,7 @@ def test_the_tools_have_the_same_gates(desk: Desk) -> None:
     assert stale.failed and "RESTORE_PLAN_STALE" in stale.text
 
 
-def hosted(tmp_path: Path) -> tuple[Desk, Answer]:
+def hosted(tmp_path: Path, *how: str) -> tuple[Desk, Answer]:
     """A Starchild agent whose settings came along, restored as far as files go."""
     desk = Desk(tmp_path)
     desk.workspace = tmp_path / "data/workspace"
@@ -247,7 +247,7 @@ def hosted(tmp_path: Path) -> tuple[Desk, Answer]:
     plan = desk.call("plan", "--api-dir", str(tmp_path / "api"), "--json").object["plan_id"]
     made = desk.call("create", "--plan", plan, "--yes", "--json").object["backup_id"]
     (desk.workspace / "memory/note.md").unlink()
-    return desk, desk.call("restore", made, "--apply", "--yes")
+    return desk, desk.call("restore", made, *how, "--apply", "--yes")
 
 
 def test_the_hosts_sections_are_shown_one_by_one(tmp_path: Path) -> None:
@@ -263,3 +263,16 @@ def test_the_hosts_sections_are_shown_one_by_one(tmp_path: Path) -> None:
     assert last.object == {"section": "scheduled_tasks", "open_sections": [], "finished": True}
     assert not (desk.workspace / ".restore.log").exists()
     assert re.fullmatch(r"NO_RESTORE", desk.call("section-done", "settings", "--json").object["error"])
+
+
+def test_the_hosts_sections_alone(tmp_path: Path) -> None:
+    """A part lies in a folder of its own, where each section is found again."""
+    desk, answer = hosted(tmp_path, "--only", "api")
+    assert answer.code == 0, answer.err
+    assert not (desk.workspace / "memory/note.md").exists()
+    second = desk.call("section-done", "settings")
+    assert second.code == 0, second.err
+    assert "agentName" in second.out and "muniment backup section-done profile" in second.err
+    assert desk.call("section-done", "profile").code == 0
+    assert desk.call("section-done", "scheduled_tasks").code == 0
+    assert sorted(one.name for one in (desk.workspace / ".restore").iterdir()) == [".gitignore", "undo"]

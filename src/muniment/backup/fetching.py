@@ -284,6 +284,13 @@ class Fetching:
             for event in self._workspace.ledger.events(containing=needle)
         )
 
+    def forget(self, backup_id: str) -> None:
+        """Remove what was fetched of a snapshot, whole or in part, and nothing else of such a name."""
+        for part in ((), ("part",)):
+            place = self.place(backup_id, part)
+            if self._workspace.root.exists(_inventory(place)):
+                self.drop(place)
+
     def drop(self, place: RelPath) -> None:
         """Remove what was fetched, with its inventory."""
         root = self._workspace.root
@@ -297,7 +304,7 @@ def _inside(only: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path of the bundle is one of those given, or below it."""
     names = [bundle_path(path) for path in only]
     for name, given in zip(names, only, strict=True):
-        if not name.startswith(("files/", "api/")):
+        if name != "api" and not name.startswith(("files/", "api/")):
             raise NoSuchEntry(where=printable(given))
 
     def inside(path: str) -> bool:

@@ -399,8 +399,7 @@ class Restores:
             done, of = half.progress
             evidence: dict[str, Json] = {"restore": half.restore, "done": done, "of": of}
             self.workspace.ledger.append(Draft(CANCELLED, half.backup_id, evidence))
-            self.fetching.drop(self.fetching.place(half.backup_id))
-            self.fetching.drop(self.fetching.place(half.backup_id, ("part",)))
+            self.fetching.forget(half.backup_id)
             log.end(half)
             return half
 
@@ -458,8 +457,26 @@ class Restores:
             except MunimentError:
                 log.end(half)
                 return None
-            self._close(half, self.fetching.place(half.backup_id, ("part",) if one.part else ()), one)
+            fetched = self._lying(one)
+            self._close(half, None if fetched is None else fetched.place, one)
             return None
+
+    def _lying(self, one: RestoreSet) -> Fetched | None:
+        """What was fetched for a restore and still lies there; a part of what another packed lies with
+        the rest of it, and what somebody extracted lies elsewhere."""
+        for part in dict.fromkeys((one.part, False)):
+            with suppress(NotThere, FetchedDiffers):
+                return self.fetching.find(one.backup_id, part=part)
+        return None
+
+    def kept_section(self, name: str, fetched: Fetched | None = None) -> bytes | None:
+        """What was kept of a section that the host's own tools restore; None where it is not at hand."""
+        if fetched is None:
+            try:
+                fetched = self._lying(self.sets.find(self._half_of(None).restore))
+            except (NoRestore, NotThere, UndoBroken):
+                return None
+        return None if fetched is None else dict(self.api_of(fetched)).get(name)
 
     def api_of(self, fetched: Fetched) -> Iterator[tuple[str, bytes]]:
         """The sections of the host's settings, one by one, with the bytes that were kept."""

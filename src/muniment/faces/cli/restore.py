@@ -279,14 +279,9 @@ def _tell(
 
 def _show_open(call: Call, restores: Restores, name: str, fetched: Fetched | None) -> None:
     """The next section that the host's own tools restore."""
-    if fetched is None:
-        half = restores.half()
-        if half is None:
-            return
-        fetched = restores.fetching.find(half.backup_id)
-    for section, data in restores.api_of(fetched):
-        if section == name:
-            show_api(call, section, data)
+    data = restores.kept_section(name, fetched)
+    if data is not None:
+        show_api(call, name, data)
     call.terminal.next_step(f"muniment backup section-done {name}")
 
 
