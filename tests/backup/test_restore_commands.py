@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,59 @@ def test_the_plan_that_was_shown_is_the_one_applied(desk: Desk) -> None:
     assert stale.code == 5 and stale.object["error"] == "RESTORE_PLAN_STALE"
     plan = desk.call("restore", made, "--json").object["restore_plan_id"]
     assert desk.call("restore", made, "--apply", "--yes", "--plan", plan).code == 0
+
+
+def test_exact_shows_the_folders_that_go_and_the_next_step_keeps_what_was_asked(desk: Desk) -> None:
+    made = snapshot(desk)
+    put(desk.workspace / "later/deep/file", "x")
+    shown = desk.call("restore", made, "--exact")
+    going = [line.strip() for line in shown.out.splitlines() if line.startswith("  - ")]
+    assert going == [
+        "- [workspace] later/",
+        "- [workspace] later/deep/",
+        "- [workspace] later/deep/file  (1 B)",
+    ]
+    assert f"muniment backup restore {made} --exact --apply" in shown.err
+
+
+def test_the_next_step_quotes_what_was_asked(desk: Desk) -> None:
+    put(desk.workspace / "two words/file", "x")
+    made = snapshot(desk)
+    shown = desk.call("restore", made, "--only", "workspace/two words")
+    assert f"muniment backup restore {made} --only 'workspace/two words' --apply" in shown.err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--only", "workspace/memory"],
+        ["--exact"],
+        ["--overwrite"],
+        ["--run"],
+        ["--apply"],
+        ["--plan", "0" * 64],
+    ],
+    ids=lambda more: more[0],
+)
+def test_into_a_new_folder_goes_with_no_choice(desk: Desk, tmp_path: Path, more: list[str]) -> None:
+    made = snapshot(desk)
+    answer = desk.call("restore", made, "--target", str(tmp_path / "new"), *more, "--json")
+    assert answer.code == 2 and answer.object["error"] == "USAGE"
+    assert not (tmp_path / "new").exists()
+
+
+def test_exact_of_a_part_says_that_it_is_a_part(desk: Desk) -> None:
+    made = snapshot(desk)
+    answer = desk.call("restore", made, "--exact", "--only", "workspace/memory")
+    assert answer.code == 3 and "--only" in answer.err
+
+
+def test_the_question_counts_files_and_not_folders(desk: Desk) -> None:
+    put(desk.workspace / "one/two/three/file", "x")
+    made = snapshot(desk)
+    shutil.rmtree(desk.workspace / "one")
+    answer = desk.call("restore", made, "--apply", typed="y\n")
+    assert "Restore 1 file?" in answer.out + answer.err
 
 
 def half_done(desk: Desk) -> tuple[str, str]:

@@ -111,6 +111,43 @@ def test_killed_at_any_rename_without_an_exchange_of_names(
     assert sorted(os.listdir(world.workspace)) == [".muniment", ".restore", "a", "memory"]
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_killed_while_it_takes_folders_away(
+    world: World, monkeypatch: pytest.MonkeyPatch, at: int, after: bool
+) -> None:
+    kept = world.snapshot()
+    world.write("later/deep/file", "later")
+    (world.workspace / "later/deep").chmod(0o750)
+    (world.workspace / "nothing in it").mkdir()
+    before = shape(world.workspace)
+    order, fetched = world.order(kept.snapshot.id, exact=True)
+    honest, left = os.rmdir, at
+
+    def dying(name: Any, *, dir_fd: int | None = None) -> None:
+        nonlocal left
+        left -= name in ("later", "deep", "nothing in it")
+        if left == 0 and not after:
+            os._exit(9)
+        honest(name, dir_fd=dir_fd)
+        if left == 0:
+            os._exit(9)
+
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(os, "rmdir", dying)
+        with contextlib.suppress(BaseException):
+            world.apply(order, fetched)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    world.now += timedelta(hours=1)  # the child's clock was its own
+    applied = world.restores.go_on()
+    assert applied.troubles == ()
+    assert sorted(os.listdir(world.workspace)) == [".muniment", ".restore", "memory"]
+    assert world.restores.undo(applied.restore).kept == ()
+    assert shape(world.workspace) == before
+
+
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOTSUP])
 def test_an_owner_that_can_not_be_given_is_done_without(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int

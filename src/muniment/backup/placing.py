@@ -210,7 +210,8 @@ class Placing:
         return True
 
     def place(self, one: Numbered) -> None:
-        """Give a staged file its name, or take away what has to go; what it replaces is kept.
+        """Give a staged file its name, or take away what has to go; what it replaces is kept.  A folder goes
+        if it is empty: whatever came into it since keeps it.
 
         `SourceChanged` or `AlreadyThere` when something else stands there than was shown: then that
         stands there as before.
@@ -220,6 +221,9 @@ class Placing:
             self._touch(step.rel)
             if step.before is None:
                 platform.rename_exclusive(fd, scratch, fd, name)
+                return
+            if step.before.kind is Kind.DIRECTORY:
+                _remove_empty(fd, name)
                 return
             if step.after is None:
                 platform.rename_exclusive(fd, name, fd, scratch)
@@ -287,8 +291,12 @@ class Placing:
     def confirm(self, one: Numbered) -> None:
         """Read a step back from its place: `ReadbackFailed` when it is not what it should be."""
         step = one.step
+        if step.after is None:
+            if not clears(step) and self.face(step.rel) is not None:
+                raise Overtaken(where=printable(step.rel))
+            return
         with self._parent(step.rel) as (fd, name):
-            if step.after is not None and step.after.size > FORGET_BEYOND:
+            if step.after.size > FORGET_BEYOND:
                 opened = open_regular(fd, name, step.rel)
                 try:
                     platform.forget_cache(opened)
@@ -296,7 +304,7 @@ class Placing:
                     platform.close(opened)
             found = face_in(fd, name)
         if found != step.after:
-            raise (ReadbackFailed if found and step.after else Overtaken)(where=printable(step.rel))
+            raise (ReadbackFailed if found else Overtaken)(where=printable(step.rel))
 
     # Going on after a run that was ended
 
@@ -392,6 +400,9 @@ class Placing:
             return self._remove_folder(one, now)
         if now != step.after:
             raise SourceChanged(where=printable(step.rel), why=say("it changed since it was restored"))
+        if clears(step):
+            self.make_folder(one)
+            return True
         with self._parent(step.rel) as (fd, name):
             self._touch(step.rel)
             if step.before is None:
@@ -405,13 +416,7 @@ class Placing:
             return False
         with self._parent(one.step.rel) as (fd, name):
             self._touch(one.step.rel)
-            try:
-                os.rmdir(name, dir_fd=fd)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                return False  # something lies in it that the restore did not put there
-        return True
+            return _remove_empty(fd, name)
 
     def _remove(self, fd: int, name: str, one: Numbered) -> None:
         scratch = self.scratch(one.number)
@@ -484,6 +489,17 @@ def _face(fd: int, name: str) -> Face | None:
         return None
 
 
+def _remove_empty(fd: int, name: str) -> bool:
+    """Remove a folder; False for one in which something lies that is nobody's to take away here."""
+    try:
+        os.rmdir(name, dir_fd=fd)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
+
+
 def _owner(fd: int, name: str) -> tuple[int, int]:
     """The owner that a file gets: that of what stands there, else the folder's."""
     try:
@@ -529,6 +545,11 @@ def batches(steps: Sequence[Numbered]) -> Iterator[list[Numbered]]:
         yield batch
 
 
-def is_folder(step: Step) -> bool:
+def makes(step: Step) -> bool:
     """Whether a step makes a folder."""
     return step.after is not None and step.after.kind is Kind.DIRECTORY
+
+
+def clears(step: Step) -> bool:
+    """Whether a step takes a folder away."""
+    return step.before is not None and step.before.kind is Kind.DIRECTORY

@@ -185,7 +185,9 @@ class Restores:
 
     def _look(self, fetched: Fetched, *, exact: bool) -> RestorePlan:
         partial = self._is_partial(fetched.backup_id)
-        if exact and (partial or not fetched.whole):
+        if exact and not fetched.whole:
+            raise ExactOfPartial(where=fetched.backup_id, why=say("--only fetched a part of it"))
+        if exact and partial:
             raise ExactOfPartial(where=fetched.backup_id)
         with self._roots() as roots:
             pairs = colliding(fetched.rows, roots)

@@ -204,7 +204,8 @@ def _in_order(steps: list[Step]) -> tuple[Step, ...]:
         gone = step.after is None
         last = 1 if gone and not step.group else 0
         path = wire(step.rel)
-        depth = bytes(255 - byte for byte in path) if last else wire(step.group) or path
+        # Turned over, with a last sign beyond all others, so that a folder comes after what lies in it.
+        depth = bytes(255 - byte for byte in path) + b"\xff" if last else wire(step.group) or path
         return place[step.section], last, depth, 0 if gone else 1, path
 
     return tuple(sorted(steps, key=key))

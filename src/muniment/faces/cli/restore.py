@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 from muniment.backup.errors import NoUndo, RestoreLogBroken, RestoreStale, UndoIncomplete
 from muniment.backup.fetching import Fetched
 from muniment.backup.notices import Happened
-from muniment.backup.placing import Advance
+from muniment.backup.placing import Advance, clears, makes
 from muniment.backup.restore import Restores
 from muniment.backup.restore_log import HalfRestore
 from muniment.backup.restore_model import Applied, Item, Order, RestorePlan, Status, Undone
@@ -108,6 +109,11 @@ def restore(
         if choice == "cancel":
             _tell_left(call, left)
             return
+    if target is not None and (apply or overwrite or run or only or exact or plan_id):
+        raise wrong(
+            say("--target lays all of it into a new folder; no other choice goes with it"),
+            click.get_current_context(),
+        )
     snapshot = _picked(call, snapshot)
     if target is not None:
         _into(call, restores, snapshot, Path(target))
@@ -118,7 +124,8 @@ def restore(
         raise RestoreStale(where=plan.plan_id[:12], why=say("the plan shown was {plan}", plan=plan_id[:12]))
     if not apply:
         call.terminal.result(plan.to_json(), lambda: show_restore_plan(call, plan, fetched))
-        call.terminal.next_step(f"muniment backup restore {snapshot} --apply")
+        asked = [part for path in only for part in ("--only", path)] + ["--exact"] * exact
+        call.terminal.next_step(shlex.join(["muniment", "backup", "restore", snapshot, *asked, "--apply"]))
         return
     show_restore_plan(call, plan, fetched)
     order = _chosen(call, plan, overwrite=overwrite, exact=exact, run=run)
@@ -257,7 +264,8 @@ def _confirm(call: Call, order: Order) -> None:
     consents = call.house.workspace.consents
     terminal = call.terminal
     if terminal.can_ask:
-        question = say_count("Restore {count} file?", "Restore {count} files?", sum(1 for _ in order.steps))
+        files = sum(1 for step in order.steps if not (makes(step) or clears(step)))
+        question = say_count("Restore {count} file?", "Restore {count} files?", files)
         if not call.options.yes and not terminal.ask(question):
             raise Interrupted(where=order.plan.backup_id)
         consents.give("restore", order.shown, WitnessKind.TERMINAL)
