@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from muniment.bundle.vault import Limits
 from muniment.clock import Clock
@@ -65,8 +65,8 @@ class Tenants:
         self._entropy = entropy
         self._open_most = open_most
         self._open: OrderedDict[str, Tenant] = OrderedDict()
-        self._lock = threading.Lock()
-        self._opening: dict[str, threading.Lock] = {}
+        self._lock = Lock()
+        self._opening: dict[str, Lock] = {}
         with named(str(folder)):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             (folder / FOLDER).mkdir(exist_ok=True, mode=0o700)
@@ -122,11 +122,12 @@ class Tenants:
                     found.users += 1
                     self._open.move_to_end(tenant)
                     return found
-                opening = self._opening.setdefault(tenant, threading.Lock())
+                opening = self._opening.setdefault(tenant, Lock())
             with opening:
-                # Whoever waited here finds it open; so there is one store, and one lock, for a tenant.
+                # One store, and one lock, for a tenant: whoever waited here finds it open, or closed again
+                # and perhaps being opened by somebody who came later.
                 with self._lock:
-                    if tenant in self._open:
+                    if tenant in self._open or self._opening.get(tenant) is not opening:
                         continue
                 store = open_directory(
                     self.folder / FOLDER / tenant[:2] / tenant,
