@@ -12,6 +12,7 @@ import pytest
 from tests.vault.content import START
 
 from muniment.vault import tenants
+from muniment.vault.open import open_directory
 from muniment.vault.store import VaultStore
 from muniment.vault.tenants import Tenants
 
@@ -46,7 +47,7 @@ def test_one_that_waited_for_a_vault_that_was_closed_meanwhile(
         with vaults.using(OWNER):
             pass
 
-    honest, opened = tenants.open_directory, 0
+    honest, opened = open_directory, 0
 
     def opening(*args: Any, **how: Any) -> VaultStore:
         nonlocal opened

@@ -50,8 +50,7 @@ Advance = Callable[[int], object]
 class Fetched:
     """A snapshot, or a part of it, that lies in a folder; every row was read back there.
 
-    `listed` are the files of the manifest that belong here; `root` is the snapshot's, empty when it
-    came from elsewhere.
+    `root` is the snapshot's, empty when it came from elsewhere.
     """
 
     folder: Root

@@ -35,7 +35,7 @@ from muniment.backup.fetching import Fetched, Fetching, from_folder
 from muniment.backup.placing import Advance, Numbered
 from muniment.backup.reading import Reading
 from muniment.backup.restore_log import HalfRestore
-from muniment.backup.restore_model import Applied, Order, RestorePlan, Status, Trouble, Undone
+from muniment.backup.restore_model import Applied, Order, RestorePlan, Trouble, Undone
 from muniment.backup.restore_rules import SECTION_LOG, open_sections
 from muniment.backup.restore_set import RestoreSet, RestoreSets
 from muniment.backup.restore_survey import Looking, colliding, ground_of
@@ -547,6 +547,3 @@ class Restores:
             with suppress(MunimentError, ValueError):
                 if read_instant(self.sets.find(name).begun) < now - KEPT_FOR:
                     remove_tree(self.workspace.root, self.sets.place(name))
-
-
-__all__ = ["Restores", "Status"]

@@ -227,18 +227,6 @@ def collisions(paths: Iterable[str]) -> list[tuple[str, str]]:
     return found
 
 
-def states(step: Step, now: Face | None) -> str:
-    """Whether a step is still to be done (`before`), is done (`after`), or something else is there.
-
-    >>> step = Step("workspace", "a", None, Face(Kind.FILE, 1, "x"))
-    >>> states(step, None), states(step, Face(Kind.FILE, 1, "x")), states(step, Face(Kind.FILE, 1, "y"))
-    ('before', 'after', 'neither')
-    """
-    if now == step.after:
-        return "after"
-    return "before" if now == step.before else "neither"
-
-
 def open_sections(api: Iterable[str]) -> tuple[str, ...]:
     """The sections of the host's settings that a snapshot has, in the order of restoring them.
 

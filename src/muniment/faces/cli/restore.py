@@ -21,6 +21,7 @@ from muniment.canonical import Json
 from muniment.errors import Interrupted, NotVerified, RestoreHalfDone
 from muniment.faces.cli.backup_pages import pick
 from muniment.faces.cli.call import Call
+from muniment.faces.cli.confirm import given
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.notices import tell_of
 from muniment.faces.cli.restore_pages import (
@@ -36,7 +37,6 @@ from muniment.faces.errors import NobodyToAsk
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.path import printable
-from muniment.record.consent import WitnessKind
 
 _ID = say("A snapshot (bk_…).")
 
@@ -261,18 +261,10 @@ def _question(item: Item) -> Message:
 
 
 def _confirm(call: Call, order: Order) -> None:
-    consents = call.house.workspace.consents
-    terminal = call.terminal
-    if terminal.can_ask:
-        files = sum(1 for step in order.steps if not (makes(step) or clears(step)))
-        question = say_count("Restore {count} file?", "Restore {count} files?", files)
-        if not call.options.yes and not terminal.ask(question):
-            raise Interrupted(where=order.plan.backup_id)
-        consents.give("restore", order.shown, WitnessKind.TERMINAL)
-    elif call.options.yes:
-        consents.give("restore", order.shown, WitnessKind.RELAYED)
-    else:
-        raise NobodyToAsk(why=say("--yes confirms the plan shown"))
+    files = sum(1 for step in order.steps if not (makes(step) or clears(step)))
+    question = say_count("Restore {count} file?", "Restore {count} files?", files)
+    nobody = say("--yes confirms the plan shown")
+    given(call, "restore", order.shown, question, where=order.plan.backup_id, nobody=nobody)
 
 
 def _tell(
