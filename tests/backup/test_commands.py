@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.backup.world import RULES, put
+from tests.faces.calling import Screen
 
 from muniment.app import House
 from muniment.faces.cli.main import run
@@ -19,17 +19,6 @@ from muniment.faces.tools.tool import Answer as ToolAnswer
 from muniment.faces.tools.tool import Client
 
 TOOLS = {tool.shape.name: tool for tool in ROOM}
-
-
-class Screen(io.StringIO):
-    """A stream that says whether it is a terminal."""
-
-    def __init__(self, content: str = "", *, terminal: bool = False) -> None:
-        super().__init__(content)
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
 
 
 @dataclass(frozen=True)

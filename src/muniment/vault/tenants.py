@@ -25,6 +25,7 @@ from muniment.errors import MunimentError
 from muniment.ids import Entropy
 from muniment.vault.collect import Collected, collect
 from muniment.vault.open import open_directory
+from muniment.vault.serve_settings import LABEL, SESSIONS, SNAPSHOT_BYTES, SNAPSHOTS
 from muniment.vault.store import VaultStore
 from muniment.vault.whole import Wholes
 
@@ -32,7 +33,7 @@ FOLDER = "tenants"
 OPEN_MOST = 64
 """Vaults that stay open while nobody uses them."""
 
-SERVED = Limits(snapshots=5, size=500 << 20, label=64, sessions=2)
+SERVED = Limits(SNAPSHOTS.default, SNAPSHOT_BYTES.default, LABEL.default, SESSIONS.default)
 """What a tenant may keep where nothing else is set (spec 5, HTTP)."""
 
 _TENANT = re.compile(r"[0-9a-f]{64}")
