@@ -1,4 +1,4 @@
-"""What all tests share: the catalogues are compiled before any of them runs."""
+"""What all tests share: the catalogues are compiled before any of them runs; properties are not timed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 from hatch_build import compile_catalogues
+from hypothesis import HealthCheck, settings
+
+# The machine may be busy with something else.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

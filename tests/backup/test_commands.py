@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.backup.world import RULES, put
+from tests.faces.calling import Screen
 
 from muniment.app import House
 from muniment.faces.cli.main import run
@@ -19,17 +19,6 @@ from muniment.faces.tools.tool import Answer as ToolAnswer
 from muniment.faces.tools.tool import Client
 
 TOOLS = {tool.shape.name: tool for tool in ROOM}
-
-
-class Screen(io.StringIO):
-    """A stream that says whether it is a terminal."""
-
-    def __init__(self, content: str = "", *, terminal: bool = False) -> None:
-        super().__init__(content)
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
 
 
 @dataclass(frozen=True)
@@ -167,6 +156,12 @@ def test_at_a_terminal_the_plan_is_shown_and_asked_for(ruled: Desk) -> None:
     assert "terminal" in yes.out
 
 
+def test_a_mistyped_mode_is_asked_for_again(ruled: Desk) -> None:
+    done = ruled.call("create", typed="\nful\nfull\n\n\n\n\ny\n")
+    assert done.code == 0, done.err
+    assert done.err.count("Mode (default, full)") == 3, "twice for the first plan, once for the changed one"
+
+
 def test_at_a_terminal_missing_rules_begin_the_conversation(desk: Desk) -> None:
     put(desk.workspace / "output" / "big.bin", bytes(60 << 20))
     put(desk.workspace / ".cache-x" / "c", "c")
@@ -223,6 +218,18 @@ def test_rules_write_gives_a_file_with_its_inventory(desk: Desk, language: str) 
     status = {one["rel"]: one["status"] for one in plan["items"]}
     assert status["output"] == "excluded_user_rule"
     assert plan["mode"] == "default" and plan["extra_paths"] == []
+
+
+def test_a_decision_keeps_the_rules_that_it_replaces(desk: Desk) -> None:
+    place = desk.workspace / ".muniment/backup_rules.md"
+    first = desk.call("rules", "write", "--exclude", "workspace/output", "--json").object
+    assert first == {"path": str(place), "former": None}
+    by_hand = place.read_text().replace("## Extra paths\n\n```\n", "## Extra paths\n\n```\n/etc/mine\n")
+    place.write_text(by_hand)
+    second = desk.call("rules", "write", "--exclude", "workspace/skills", "--json").object
+    assert second["former"] == str(place.with_name("backup_rules.former.md"))
+    assert place.with_name("backup_rules.former.md").read_text() == by_hand
+    assert "workspace/skills" in place.read_text() and "/etc/mine" not in place.read_text()
 
 
 def test_a_decision_that_would_not_be_read_back_is_not_written(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.backup.world import RULES, World, put
 
 from muniment.backup import restore_log
 from muniment.backup.errors import RestoreLogBroken, RestoreLogDoubled
+from muniment.backup.model import Request
 from muniment.backup.proposal import propose, size_without
 from muniment.backup.rules import Category
 from muniment.hosts.claude.places import places as claude
@@ -31,6 +33,16 @@ SKIP_DATA = (
     "logs auto_update.log skills-install.log .bash_processes .startup-tasks hibernation_state.json memory"
     " .npm-cache .agents"
 )
+
+
+def test_the_warning_of_size_counts_further_paths_too(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "further/large", bytes(3000))
+    world.rules()
+    backups = world.backups
+    backups.options = replace(backups.options, most=2000)
+    assert not any("at most" in str(one) for one in backups.plan(Request()).plan.warnings)
+    planned = backups.plan(Request(include=(str(tmp_path / "further"),)))
+    assert any("at most" in str(one) for one in planned.plan.warnings)
 
 
 def test_starchild_is_as_it_was_laid_down() -> None:

@@ -173,9 +173,63 @@ def test_exact_moves_what_the_snapshot_lacks_and_never_what_it_left_out(world: W
     before = shape(world.workspace)
     applied = world.restore(kept.snapshot.id, exact=True)
     gone = set(before) - set(shape(world.workspace))
-    assert gone == {"later/file"}
+    assert gone == {"later", "later/file"}
     world.restores.undo(applied.restore)
     assert shape(world.workspace) == before
+
+
+def later_folders(world: World) -> None:
+    """Folders the snapshot does not have: one below another, one empty, one with a mode of its own."""
+    world.write("later/deep/er/file", "later")
+    world.write("later/deep/beside", "later")
+    (world.workspace / "nothing in it").mkdir()
+    (world.workspace / "later/deep").chmod(0o750)
+    for folder in ("later/deep/er", "later/deep", "later", "nothing in it"):
+        os.utime(world.workspace / folder, ns=(3, 3_000_000_007))
+
+
+def test_exact_takes_emptied_folders_too_and_undo_makes_them_as_they_were(world: World) -> None:
+    world.write("old/empty/file", "x").unlink()
+    kept = world.snapshot()
+    before = shape(world.workspace)
+    later_folders(world)
+    changed = shape(world.workspace)
+    applied = world.restore(kept.snapshot.id, exact=True)
+    assert applied.troubles == ()
+    left = {rel for rel in shape(world.workspace) if not rel.startswith((".muniment", ".restore"))}
+    assert left == {rel for rel in before if not rel.startswith((".muniment", ".restore"))}
+    assert (world.workspace / "old/empty").is_dir()  # empty then as it is now
+    undone = world.restores.undo(applied.restore)
+    assert (undone.put_back, undone.removed, undone.kept) == (2, 0, ())
+    assert shape(world.workspace) == changed
+
+
+def test_exact_leaves_a_folder_in_which_something_stays(world: World) -> None:
+    kept = world.snapshot()
+    world.write("code/__pycache__/m.pyc", "left out")
+    world.write("code/m.py", "later")
+    (world.workspace / "held").mkdir()
+    world.write("held/file", "later")
+    os.mkfifo(world.workspace / "held/pipe")
+    world.restore(kept.snapshot.id, exact=True)
+    assert sorted(os.listdir(world.workspace / "code")) == ["__pycache__"]
+    assert sorted(os.listdir(world.workspace / "held")) == ["pipe"]
+
+
+def test_what_came_into_a_folder_since_the_plan_keeps_it_without_trouble(world: World) -> None:
+    kept = world.snapshot()
+    later_folders(world)
+    order, fetched = world.order(kept.snapshot.id, exact=True)
+    world.write("later/deep/just now", "new")
+    applied = world.apply(order, fetched)
+    assert applied.troubles == ()
+    assert os.listdir(world.workspace / "later/deep") == ["just now"]
+    assert not (world.workspace / "nothing in it").exists()
+    undone = world.restores.undo(applied.restore)
+    assert undone.kept == ()
+    assert (world.workspace / "later/deep/just now").read_text() == "new"
+    assert (world.workspace / "later/deep/er/file").read_text() == "later"
+    assert (world.workspace / "nothing in it").is_dir()
 
 
 def test_exact_of_a_partial_snapshot_is_refused(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,59 @@ def test_the_plan_that_was_shown_is_the_one_applied(desk: Desk) -> None:
     assert desk.call("restore", made, "--apply", "--yes", "--plan", plan).code == 0
 
 
+def test_exact_shows_the_folders_that_go_and_the_next_step_keeps_what_was_asked(desk: Desk) -> None:
+    made = snapshot(desk)
+    put(desk.workspace / "later/deep/file", "x")
+    shown = desk.call("restore", made, "--exact")
+    going = [line.strip() for line in shown.out.splitlines() if line.startswith("  - ")]
+    assert going == [
+        "- [workspace] later/",
+        "- [workspace] later/deep/",
+        "- [workspace] later/deep/file  (1 B)",
+    ]
+    assert f"muniment backup restore {made} --exact --apply" in shown.err
+
+
+def test_the_next_step_quotes_what_was_asked(desk: Desk) -> None:
+    put(desk.workspace / "two words/file", "x")
+    made = snapshot(desk)
+    shown = desk.call("restore", made, "--only", "workspace/two words")
+    assert f"muniment backup restore {made} --only 'workspace/two words' --apply" in shown.err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--only", "workspace/memory"],
+        ["--exact"],
+        ["--overwrite"],
+        ["--run"],
+        ["--apply"],
+        ["--plan", "0" * 64],
+    ],
+    ids=lambda more: more[0],
+)
+def test_into_a_new_folder_goes_with_no_choice(desk: Desk, tmp_path: Path, more: list[str]) -> None:
+    made = snapshot(desk)
+    answer = desk.call("restore", made, "--target", str(tmp_path / "new"), *more, "--json")
+    assert answer.code == 2 and answer.object["error"] == "USAGE"
+    assert not (tmp_path / "new").exists()
+
+
+def test_exact_of_a_part_says_that_it_is_a_part(desk: Desk) -> None:
+    made = snapshot(desk)
+    answer = desk.call("restore", made, "--exact", "--only", "workspace/memory")
+    assert answer.code == 3 and "--only" in answer.err
+
+
+def test_the_question_counts_files_and_not_folders(desk: Desk) -> None:
+    put(desk.workspace / "one/two/three/file", "x")
+    made = snapshot(desk)
+    shutil.rmtree(desk.workspace / "one")
+    answer = desk.call("restore", made, "--apply", typed="y\n")
+    assert "Restore 1 file?" in answer.out + answer.err
+
+
 def half_done(desk: Desk) -> tuple[str, str]:
     """A restore that could not do one file: a folder of another's stands in its place by then."""
     made = snapshot(desk)
@@ -158,6 +212,22 @@ def test_a_half_done_restore_by_a_flag(desk: Desk, how: list[str]) -> None:
     assert (desk.workspace / "gone.txt").exists() == (how != ["--cancel"])
     if how == ["--cancel"]:
         assert answer.object == {"backup_id": made, "restore": restore, "cancelled": True}
+
+
+@pytest.mark.parametrize("how", [["--cancel"], ["--start-over"]])
+def test_a_log_that_nobody_can_read_is_laid_aside_when_that_is_said(desk: Desk, how: list[str]) -> None:
+    """The error names both ways, and neither loses a byte of what may be told by it."""
+    made = snapshot(desk)
+    log = put(desk.workspace / ".muniment/restore.log", "not json\n")
+    for call in (["plan"], ["restore", made], ["restore", made, "--continue"], ["undo", "--yes"]):
+        stopped = desk.call(*call, "--json")
+        assert stopped.object["error"] in ("RESTORE_LOG_BROKEN", "NO_UNDO") and log.exists(), call
+    left = desk.call("restore", made, *how, "--json")
+    assert left.code == 0, left.err
+    assert not log.exists() and desk.call("plan").code == 0
+    (aside,) = log.parent.glob("restore.log.*")
+    assert aside.read_text() == "not json\n" and str(aside) in left.err
+    assert ("cancelled" in left.object) == (how == ["--cancel"])
 
 
 def test_only_one_of_the_three_flags(desk: Desk) -> None:
@@ -211,7 +281,7 @@ def test_the_tools_have_the_same_gates(desk: Desk) -> None:
     assert stale.failed and "RESTORE_PLAN_STALE" in stale.text
 
 
-def hosted(tmp_path: Path) -> tuple[Desk, Answer]:
+def hosted(tmp_path: Path, *how: str) -> tuple[Desk, Answer]:
     """A Starchild agent whose settings came along, restored as far as files go."""
     desk = Desk(tmp_path)
     desk.workspace = tmp_path / "data/workspace"
@@ -231,7 +301,7 @@ def hosted(tmp_path: Path) -> tuple[Desk, Answer]:
     plan = desk.call("plan", "--api-dir", str(tmp_path / "api"), "--json").object["plan_id"]
     made = desk.call("create", "--plan", plan, "--yes", "--json").object["backup_id"]
     (desk.workspace / "memory/note.md").unlink()
-    return desk, desk.call("restore", made, "--apply", "--yes")
+    return desk, desk.call("restore", made, *how, "--apply", "--yes")
 
 
 def test_the_hosts_sections_are_shown_one_by_one(tmp_path: Path) -> None:
@@ -247,3 +317,16 @@ def test_the_hosts_sections_are_shown_one_by_one(tmp_path: Path) -> None:
     assert last.object == {"section": "scheduled_tasks", "open_sections": [], "finished": True}
     assert not (desk.workspace / ".restore.log").exists()
     assert re.fullmatch(r"NO_RESTORE", desk.call("section-done", "settings", "--json").object["error"])
+
+
+def test_the_hosts_sections_alone(tmp_path: Path) -> None:
+    """A part lies in a folder of its own, where each section is found again."""
+    desk, answer = hosted(tmp_path, "--only", "api")
+    assert answer.code == 0, answer.err
+    assert not (desk.workspace / "memory/note.md").exists()
+    second = desk.call("section-done", "settings")
+    assert second.code == 0, second.err
+    assert "agentName" in second.out and "muniment backup section-done profile" in second.err
+    assert desk.call("section-done", "profile").code == 0
+    assert desk.call("section-done", "scheduled_tasks").code == 0
+    assert sorted(one.name for one in (desk.workspace / ".restore").iterdir()) == [".gitignore", "undo"]

@@ -110,6 +110,24 @@ def test_left_as_it_is_and_undone(stuck: tuple[World, str, str]) -> None:
     ]
 
 
+def test_what_somebody_extracted_is_never_taken_for_what_was_fetched(world: World) -> None:
+    """Its folder may have any name, also that of the folder in which undo sets lie."""
+    world.write("a", "kept")
+    kept = world.snapshot()
+    world.write("a", "mine")
+    former = world.restore(kept.snapshot.id).restore
+    folder = world.place / "undo"
+    world.restores.into(kept.snapshot.id, folder)
+    world.write("a", "mine again")
+    plan, fetched = world.restores.plan_of_folder(folder)
+    order = choose(plan, overwrite=True)
+    world.write("a", "in the way")
+    assert world.apply(order, fetched).troubles
+    world.restores.leave()
+    assert former in [one.restore for one in world.restores.undo_sets()]
+    assert (folder / "files/workspace/a").exists()
+
+
 def test_undoing_a_half_done_restore_ends_it(stuck: tuple[World, str, str]) -> None:
     world, _, restore = stuck
     world.restores.undo(restore)

@@ -70,7 +70,7 @@ class Person:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
             check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
@@ -268,7 +268,7 @@ def test_the_line_for_cron_is_what_runs(person: Person) -> None:
         cwd="/",
         env=person.environment,
         capture_output=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

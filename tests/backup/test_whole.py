@@ -92,6 +92,22 @@ def test_a_stream_that_is_cut_or_turned_over_anywhere_is_refused(world: World, s
                 pass
 
 
+def test_what_is_wrong_from_the_start_is_not_read_to_its_end(world: World) -> None:
+    fill(world)
+    reading = world.reading(world.snapshot())
+    handed = 0
+
+    def long() -> Iterator[bytes]:
+        nonlocal handed
+        while handed < 5_000:
+            handed += 1
+            yield b"x" * 1000
+
+    with pytest.raises(MunimentError):
+        b"".join(Whole(replaced(reading, long)))
+    assert handed < 200  # what was on its way when it was seen
+
+
 def test_a_reader_that_stops_stops_the_one_who_verifies(world: World) -> None:
     fill(world)
     stream = iter(Whole(world.reading(world.snapshot())))

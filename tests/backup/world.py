@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -155,13 +154,3 @@ def rows(place: Path) -> list[int]:
     with closing(sqlite3.connect(place)) as base:
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return [number for (number,) in base.execute("SELECT n FROM t ORDER BY n")]
-
-
-def age(folder: Path, seconds: int = 3600) -> None:
-    """Make everything in a folder so old that it counts as settled, whatever its ctime says."""
-    for above, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(above, name)
-            found = os.lstat(path)
-            when = found.st_mtime_ns - seconds * 1_000_000_000
-            os.utime(path, ns=(when, when), follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""What the tests of `record` share: a workspace's root and the ledger in it; properties are not timed."""
+"""What the tests of `record` share: a workspace's root and the ledger in it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from tests.record.ledgers import Desk
 
 from muniment.disk.root import Root
-
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ class Agent:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=900,
         )
 
     def write(self, path: str, text: str | bytes) -> Path:

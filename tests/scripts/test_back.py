@@ -143,6 +143,10 @@ def test_a_folder_that_somebody_extracted(agent: Agent, tmp_path: Path) -> None:
     (folder / "files/data/more").unlink()
     done = agent.call("restore", "--extract-dir", str(folder), "--apply")
     assert done.returncode == 0 and (agent.data / "sessions/s.json").read_text() == "{}", done.stderr
+    for section in ("settings", "profile", "scheduled_tasks"):
+        noted = agent.muniment("backup", "section-done", section)
+        assert noted.returncode == 0, noted.stderr
+    assert not (agent.workspace / ".restore.log").exists()
     agent.badly("restore", "--extract-dir", str(tmp_path / "none"))
 
 

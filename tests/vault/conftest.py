@@ -1,4 +1,4 @@
-"""What the tests of `vault` share: a vault in a folder; properties are not timed."""
+"""What the tests of `vault` share: a vault in a folder, a served one and a caller of it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from tests.vault.servers import Served
 from tests.vault.sites import Folder
+from tests.vault.table_client import TableClient
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+from muniment.vault.tenants import SERVED
 
 
 @pytest.fixture
@@ -33,3 +33,17 @@ def folder(quick_path: Path) -> Iterator[Folder]:
     site = Folder(quick_path / "vault")
     yield site
     site.close()
+
+
+@pytest.fixture
+def served(quick_path: Path) -> Iterator[Served]:
+    """A server with the limits of a served tenant."""
+    found = Served(quick_path / "served", SERVED)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def one(served: Served) -> TableClient:
+    """A caller."""
+    return TableClient(served.port, served.token())

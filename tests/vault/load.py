@@ -74,8 +74,8 @@ class Process:
         assert self.process is not None
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, sign)
-        code = self.process.wait(60)
-        self._reader.join(60)
+        code = self.process.wait(900)
+        self._reader.join(900)
         return code
 
     def token(self, user: str) -> str:
@@ -201,11 +201,11 @@ def killed_under_load(home: Path, kills: int, seed: int, tenants: int = 3) -> in
                 worker.start()
             # After so many answers, and then in the middle of whatever happens just then.
             for _ in range(chance.randrange(1, 25)):
-                told.acquire(timeout=60)
+                told.acquire(timeout=900)
                 acts += 1
             server.end()
             for worker in workers:
-                worker.join(60)
+                worker.join(900)
                 if worker.wrong is not None:
                     raise worker.wrong
             server.begin()

@@ -33,7 +33,6 @@ class Served:
         limits: Limits = NO_LIMITS,
         seed: int = 1,
         rules: Rules | None = None,
-        silence_s: float = 30.0,
     ) -> None:
         self.folder = folder
         self.clock = Ticking()
@@ -49,7 +48,6 @@ class Served:
             clock=self.clock,
             entropy=os.urandom,
             rules=rules or Rules(),
-            silence_s=silence_s,
         )
         listening = listen("127.0.0.1", 0)
         self.port: int = listening.getsockname()[1]
@@ -64,7 +62,7 @@ class Served:
             target=serve, args=(self.reception, listening), kwargs={"started": started}, daemon=True
         )
         self._thread.start()
-        ready.wait(30)
+        ready.wait(900)
 
     @property
     def url(self) -> str:
@@ -93,4 +91,4 @@ class Served:
         self._stack.close()
         if self._server is not None:
             self._server.should_exit = True
-        self._thread.join(60)
+        self._thread.join(900)

@@ -40,7 +40,7 @@ class TableClient:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 900,
     ) -> Answer:
         """Any call."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -108,7 +108,7 @@ class TableClient:
                 return done
             at = done.json["offset"]
 
-    def raw(self, data: bytes, timeout: float = 60) -> socket.socket:
+    def raw(self, data: bytes, timeout: float = 900) -> socket.socket:
         """A connection on which these bytes were sent and nothing else happened."""
         opened = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
         opened.sendall(data)

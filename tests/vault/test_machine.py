@@ -222,10 +222,11 @@ class VaultMachine(RuleBasedStateMachine):
     # What holds
 
     def adopt(self, new: set[str], what: Content | None) -> None:
-        """Snapshots that were being made when their process died may be there; then they are whole."""
+        """Snapshots that were being made when their process died may be there; then they are whole.  One
+        that was being deleted, and comes back by a rebuild, may have been damaged before."""
         for snapshot_id in new:
-            index = self.store.index(snapshot_id)
             if what is not None:
+                index = self.store.index(snapshot_id)
                 assert list(index) == list(what.index)
                 self.kept[snapshot_id] = what
             elif self.store.show(snapshot_id).soundness is Soundness.SOUND and not self.flipped:

@@ -122,6 +122,14 @@ def test_a_folder_that_holds_something_else_is_left_alone(quick_path: Path, name
     assert site.files() == {name}
 
 
+def test_what_no_vault_has_is_named(quick_path: Path) -> None:
+    (quick_path / "home/packs").mkdir(parents=True)
+    (quick_path / "home/thesis.tex").write_text("mine")
+    with pytest.raises(NotAVault) as caught:
+        Folder(quick_path / "home").client()
+    assert "thesis.tex" in str(caught.value.why) and "packs" not in str(caught.value.why)
+
+
 @pytest.mark.parametrize(
     "mark",
     ["", "{}", "[]", "nonsense", '{"format": "muniment vault", "v": 1, "id": "x"}', "\xff", "{" * 5000],

@@ -57,7 +57,7 @@ def test_fifty_for_the_last_slot(folder: Folder) -> None:
     for number in range(4):
         keep(vault, numbered(1, 10 + number))
     racing = begun("race", folder, 5, 50)
-    told = racing.communicate(timeout=120)[0].split()
+    told = racing.communicate(timeout=900)[0].split()
     assert racing.returncode == 0
     assert len(told) == 50
     assert told.count("QUOTA_EXCEEDED") == 49
@@ -100,8 +100,8 @@ def test_workers_beside_a_collector_whose_clock_is_a_day_ahead(folder: Folder) -
     folder.close()
     workers = [begun("work", folder, seed, 12) for seed in (1, 2)]
     tidying = begun("tidy", folder, 12)
-    said = [one.communicate(timeout=120)[0] for one in workers]
-    found = tidying.communicate(timeout=120)[0]
+    said = [one.communicate(timeout=900)[0] for one in workers]
+    found = tidying.communicate(timeout=900)[0]
     assert [one.returncode for one in (*workers, tidying)] == [0, 0, 0]
     assert all(findings == [] for findings in lines(found)), found
     kept: dict[str, list[int]] = {}
@@ -128,7 +128,7 @@ def test_workers_that_are_killed_at_random(folder: Folder) -> None:
         worker.send_signal(signal.SIGKILL)
         # Not `communicate`: it would pass over what the stream has read ahead.
         said += worker.stdout.read()
-        kills += worker.wait(60) == -signal.SIGKILL
+        kills += worker.wait(900) == -signal.SIGKILL
         close(worker)
         each, may, _ = acknowledged(lines(said))
         kept |= each
@@ -146,7 +146,7 @@ def test_a_kill_in_the_middle_leaves_no_file_for_ever(folder: Folder) -> None:
     for _ in range(6):
         worker.stdout.readline()
     worker.send_signal(signal.SIGKILL)
-    worker.wait(60)
+    worker.wait(900)
     close(worker)
     folder.clock.now = system_clock()
     vault = folder.client()
@@ -177,5 +177,5 @@ def test_eight_open_a_new_vault_and_agree_on_its_name(folder: Folder) -> None:
     ]
     for one in openers:
         assert one.stdout is not None and one.stdout.readline() == "ready\n"
-    names = {one.communicate("go\n", timeout=60)[0].strip() for one in openers}
+    names = {one.communicate("go\n", timeout=900)[0].strip() for one in openers}
     assert len(names) == 1 and all(map(is_ulid, names))

@@ -45,9 +45,10 @@ SNAPSHOT = {
     "soundness": "sound",
     "whole": True,
 }
+QUOTA = {"snapshots": 5, "used": 1, "uploading": 0, "remaining": 4}
 LISTING = {
     "backups": [SNAPSHOT],
-    "quota": {"snapshots": 5, "used": 1, "uploading": 0, "remaining": 4},
+    "quota": QUOTA,
     "limits": {"bundle_bytes": 1, "label": 64, "sessions": 2},
     "vault": "V",
 }
@@ -128,6 +129,9 @@ def test_nobody_there() -> None:
         http(200, {**LISTING, "backups": [{**SNAPSHOT, "size_bytes": -1}]}),
         http(200, {**LISTING, "backups": [{**SNAPSHOT, "user_label": "a\x1b[2J"}]}),
         http(200, {**LISTING, "backups": [{**SNAPSHOT, "root": "x"}]}),
+        http(200, {**LISTING, "quota": {**QUOTA, "snapshots": "5"}}),
+        http(200, {**LISTING, "limits": {"bundle_bytes": [], "label": 64, "sessions": 2}}),
+        http(200, {**LISTING, "limits": {"bundle_bytes": 1, "label": None, "sessions": 2}}),
         http(200, b'{"vault": "a", "vault": "b"}'),
         http(200, b"[" * 5000),
         http(302, b"", "Location: http://127.0.0.1:1/"),
@@ -148,11 +152,20 @@ def test_answers_that_no_vault_gives(answer: bytes) -> None:
         (http(200, b"abc"), SnapshotDamaged),
         (b"HTTP/1.1 200 X\r\nContent-Length: 9\r\nX-Sha256: a\r\n\r\nabc", VaultUnreachable),
         (http(206, b"abc"), VaultAnswer),
+        (b"HTTP/1.1 200 X\r\nContent-Length: many\r\nX-Sha256: a\r\n\r\nabc", VaultAnswer),
+        (b"HTTP/1.1 200 X\r\nX-Sha256: a\r\n\r\nabc", VaultAnswer),
     ],
 )
 def test_a_download_that_is_not_what_it_says(answer: bytes, error: type[Exception]) -> None:
     with liar(answer) as (client, _), pytest.raises(error):
         list(client().download("bk_20261130_120000_abcd"))
+
+
+def test_an_offset_at_the_end_whose_answer_breaks_off() -> None:
+    """There is nothing to be had, but the line was lost all the same."""
+    answer = b"HTTP/1.1 416 X\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n"
+    with liar(answer) as (client, _), pytest.raises(VaultUnreachable):
+        list(client().download("bk_20261130_120000_abcd", 3))
 
 
 def test_an_answer_that_is_cut_short_is_not_believed() -> None:

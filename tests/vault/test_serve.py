@@ -42,7 +42,7 @@ def run(
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=900,
     )
 
 
@@ -120,7 +120,7 @@ def test_no_token_and_no_label_in_the_log(server: Process) -> None:
     TableClient(port, token + "x").list()
     one.get("bk_20200101_000000_zzzz")
     os.kill(server.process.pid, signal.SIGTERM)
-    out, rest = server.process.communicate(timeout=60)
+    out, rest = server.process.communicate(timeout=900)
     log = "".join(said) + rest
     assert server.process.returncode == 0
     assert "private" not in log + out

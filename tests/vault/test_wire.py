@@ -19,7 +19,6 @@ from tests.vault.table_client import Answer, TableClient
 
 from muniment.bundle.vault import Limits
 from muniment.vault.examine import examine
-from muniment.vault.tenants import SERVED
 from muniment.vault.tokens import tenant_of
 
 ID = re.compile(r"bk_\d{8}_\d{6}_[a-z0-9]{4}", re.ASCII)
@@ -40,25 +39,11 @@ def is_error(answer: Answer, status: int, code: str) -> bool:
 
 
 @pytest.fixture
-def served(quick_path: Path) -> Iterator[Served]:
-    """A server with the limits of a served tenant."""
-    found = Served(quick_path / "served", SERVED)
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def small(quick_path: Path) -> Iterator[Served]:
     """A server that takes 1 MiB at most."""
     found = Served(quick_path / "small", SMALL)
     yield found
     found.close()
-
-
-@pytest.fixture
-def one(served: Served) -> TableClient:
-    """A caller."""
-    return TableClient(served.port, served.token())
 
 
 # One-shot

@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import random
+import select
 import signal
 import socket
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -22,26 +22,13 @@ from tests.vault.sites import Folder
 from tests.vault.table_client import TableClient
 
 from muniment.bundle.vault import Limits
+from muniment.faces.web import bodies
 from muniment.faces.web.guarded import Guarded
 from muniment.vault.collect import collect
 from muniment.vault.errors import UploadGone
 from muniment.vault.examine import examine
 from muniment.vault.tenants import SERVED
 from muniment.vault.whole import Told, Wholes
-
-
-@pytest.fixture
-def served(quick_path: Path) -> Iterator[Served]:
-    """A server with the limits of a served tenant."""
-    found = Served(quick_path / "served", SERVED)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def one(served: Served) -> TableClient:
-    """A caller."""
-    return TableClient(served.port, served.token())
 
 
 def noise(size: int, seed: int = 1) -> bytes:
@@ -136,24 +123,33 @@ def test_the_same_snapshot_is_deleted_once(one: TableClient) -> None:
 # Peers
 
 
-@pytest.fixture
-def hasty(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server that waits a moment only."""
-    monkeypatch.setattr(Guarded, "head_s", 0.3)
-    monkeypatch.setattr(Guarded, "stuck_s", 0.3)
-    found = Served(quick_path / "hasty", SERVED, silence_s=0.3)
-    yield found
-    found.close()
+SOON = 0.3
+"""Seconds for a peer that is to be given up; honest ones beside it have as many as ever."""
 
 
-def test_slow_and_idle_peers_are_given_up_and_cost_nothing_else(hasty: Served) -> None:
-    one = TableClient(hasty.port, hasty.token())
-    idle = [one.raw(b"") for _ in range(20)]
-    headless = [one.raw(b"GET /backups HTTP/1.1\r\nHost:") for _ in range(20)]
-    bodiless = [one.half("POST", "/backups", {"Content-Length": "100"}, b"abc") for _ in range(20)]
+def taken_in(one: TableClient) -> None:
+    """Until every connection that was opened before is known to the server, which takes them in turn."""
+    while True:
+        with contextlib.suppress(OSError, HTTPException):
+            assert one.call("GET", "/healthz").status == 200
+            return
+
+
+def test_slow_and_idle_peers_are_given_up_and_cost_nothing_else(
+    served: Served, one: TableClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     upload = one.reserve(100).json["upload_id"]
-    head = {"Content-Range": "bytes 0-99/100", "Content-Length": "100"}
-    bodiless.append(one.half("POST", f"/uploads/{upload}/chunk", head, b""))
+    with monkeypatch.context() as patch:
+        patch.setattr(Guarded, "head_s", SOON)
+        idle = [one.raw(b"") for _ in range(20)]
+        headless = [one.raw(b"GET /backups HTTP/1.1\r\nHost:") for _ in range(20)]
+        taken_in(one)
+    with monkeypatch.context() as patch:
+        patch.setattr(bodies, "SILENCE_S", SOON)  # looked at when a call begins
+        bodiless = [one.half("POST", "/backups", {"Content-Length": "100"}, b"abc") for _ in range(20)]
+        head = {"Content-Range": "bytes 0-99/100", "Content-Length": "100"}
+        bodiless.append(one.half("POST", f"/uploads/{upload}/chunk", head, b""))
+        taken_in(one)
     data = noise(3_000_000)
     assert one.create(data).status == 201, "a normal upload beside them"
     for opened in (*idle, *headless):
@@ -178,43 +174,52 @@ def test_what_is_no_http_is_answered_in_the_one_shape(one: TableClient) -> None:
         assert {"error", "message", "detail"} == set(said)
 
 
-def test_more_connections_than_there_may_be(hasty: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_connections_than_there_may_be(one: TableClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Guarded, "connections_most", 5)
-    one = TableClient(hasty.port, hasty.token())
     kept = one.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     assert answered(kept) == 200
     opened = [one.raw(b"") for _ in range(10)]
-    told = [rest(each) for each in opened]
     assert rest(kept) == b"", "the one that nobody used made room"
-    refused = [json.loads(answer.partition(b"\r\n\r\n")[2]) for answer in told if answer]
-    assert {each["error"] for each in refused} == {"too_many"} and len(refused) == 5
+    refused: list[str] = []
+    while len(refused) < 5:
+        for each in select.select(opened, [], [], 60)[0]:
+            opened.remove(each)
+            refused.append(json.loads(rest(each).partition(b"\r\n\r\n")[2])["error"])
+            each.close()
+    assert refused == ["too_many"] * 5
     for each in (kept, *opened):
         each.close()
+    while one.call("GET", "/healthz").status == 503:
+        pass  # until it has seen that they are gone
     assert one.create(b"x").status == 201
 
 
-def test_a_head_in_a_second_call_of_a_connection_is_waited_for_no_longer(hasty: Served) -> None:
-    one = TableClient(hasty.port, hasty.token())
+def test_a_head_in_a_second_call_of_a_connection_is_waited_for_no_longer(
+    one: TableClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with one.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") as opened:
         assert answered(opened) == 200
+        monkeypatch.setattr(Guarded, "head_s", SOON)
         opened.sendall(b"GET /heal")
         while data := opened.recv(65536):
             assert b"HTTP/1.1 2" not in data
 
 
-def test_a_reader_who_does_not_read_is_given_up(hasty: Served) -> None:
-    one = TableClient(hasty.port, hasty.token())
+def test_a_reader_who_does_not_read_is_given_up(
+    served: Served, one: TableClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = one.create(noise(30_000_000)).json["backup_id"]
+    monkeypatch.setattr(Guarded, "stuck_s", SOON)
     request = f"GET /backups/{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {one.token}\r\n\r\n"
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    opened.connect(("127.0.0.1", hasty.port))
+    opened.connect(("127.0.0.1", served.port))
     opened.sendall(request.encode())
     assert one.create(b"x").status == 201
-    # It reads only once the server has let go of it: what is left in between ends early.
-    while hasty.tenants._open and any(tenant.users for tenant in hasty.tenants._open.values()):
+    got = len(opened.recv(1))  # the answer has begun: until then nobody holds anything
+    # It reads on only once the server has let go of it: what is left in between ends early.
+    while served.tenants._open and any(tenant.users for tenant in served.tenants._open.values()):
         assert one.call("GET", "/healthz").status == 200
-    got = 0
     try:
         while data := opened.recv(1 << 20):
             got += len(data)

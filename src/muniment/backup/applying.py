@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from muniment.backup.databases import require_free, verify_restored
 from muniment.backup.errors import DatabaseDiffers, DatabaseInUse
 from muniment.backup.fetching import Fetched
-from muniment.backup.placing import Advance, Numbered, Placing, batches, is_folder, trouble
+from muniment.backup.placing import Advance, Numbered, Placing, batches, clears, makes, trouble
 from muniment.backup.restore_model import Trouble
 from muniment.backup.restore_set import RestoreSet
 from muniment.backup.standing import InTheWay
@@ -72,14 +72,18 @@ class Applying:
                 continue
             group = todo[0].step.group
             done = self._group(todo, batch, troubles) if group else self._batch(todo, made, troubles)
-            wrote += sum(not is_folder(one.step) for one in done)
+            wrote += sum(not (makes(one.step) or clears(one.step)) for one in done)
             for one in done:
                 progress(one.step.after.size if one.step.after else 0, 1, one.step.rel)
+        self._dress(made)
+        return wrote, troubles
+
+    def _dress(self, made: Sequence[Numbered]) -> None:
+        """Give folders that were made their modes and times, now that everything lies in them."""
         for one in reversed(made):
             self._placing.dress_folder(one)
         if made:
             self._placing.sync_names()
-        return wrote, troubles
 
     def _settled(self, batch: Sequence[Numbered], troubles: list[Trouble]) -> list[Numbered]:
         """The steps that are still to be done."""
@@ -105,7 +109,7 @@ class Applying:
         try:
             for one in batch:
                 try:
-                    if is_folder(one.step):
+                    if makes(one.step):
                         placing.make_folder(one)
                         made.append(one)
                         done.append(one)
@@ -190,6 +194,7 @@ class Applying:
         """Take back every step: how many were put back, how many removed, and what stays."""
         back = removed = 0
         kept: list[Trouble] = []
+        made: list[Numbered] = []
         groups: dict[str, list[Numbered]] = {}
         for one in reversed(steps):
             if one.step.group:
@@ -197,9 +202,13 @@ class Applying:
                 continue
             try:
                 self._settle_quietly(one)
-                if self._placing.take_back(one):
+                if not self._placing.take_back(one):
+                    pass
+                elif clears(one.step):
+                    made.append(one)
+                else:
                     back += one.step.before is not None
-                    removed += one.step.before is None and not is_folder(one.step)
+                    removed += one.step.before is None and not makes(one.step)
             except _OF_ONE_STEP as error:
                 kept.append(trouble(one.step, error))
             progress(0, 1, one.step.rel)
@@ -210,6 +219,7 @@ class Applying:
             except _OF_ONE_STEP as error:
                 kept.append(trouble(members[-1].step, error))
         self._placing.sync_names()
+        self._dress(made)
         return back, removed, kept
 
     def _settle_quietly(self, one: Numbered) -> None:

@@ -175,11 +175,11 @@ class DatabaseDiffers(NotVerified):
 
 
 class ExactOfPartial(Blocked):
-    """Files that a partial snapshot lacks would be taken for files that were not there."""
+    """Files that a part of a snapshot lacks would be taken for files that were not there."""
 
     code = "EXACT_OF_PARTIAL"
-    what = "The snapshot is partial, so what it lacks says nothing."
-    guidance = "Leave --exact out, or use a snapshot that is whole."
+    what = "Not all of the snapshot is there, so what it lacks says nothing."
+    guidance = "Leave --exact out, or use all of a snapshot that is whole."
 
 
 class OtherRestore(Conflict):

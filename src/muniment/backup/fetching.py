@@ -50,8 +50,7 @@ Advance = Callable[[int], object]
 class Fetched:
     """A snapshot, or a part of it, that lies in a folder; every row was read back there.
 
-    `listed` are the files of the manifest that belong here; `root` is the snapshot's, empty when it
-    came from elsewhere.
+    `root` is the snapshot's, empty when it came from elsewhere.
     """
 
     folder: Root
@@ -284,6 +283,13 @@ class Fetching:
             for event in self._workspace.ledger.events(containing=needle)
         )
 
+    def forget(self, backup_id: str) -> None:
+        """Remove what was fetched of a snapshot, whole or in part, and nothing else of such a name."""
+        for part in ((), ("part",)):
+            place = self.place(backup_id, part)
+            if self._workspace.root.exists(_inventory(place)):
+                self.drop(place)
+
     def drop(self, place: RelPath) -> None:
         """Remove what was fetched, with its inventory."""
         root = self._workspace.root
@@ -297,7 +303,7 @@ def _inside(only: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path of the bundle is one of those given, or below it."""
     names = [bundle_path(path) for path in only]
     for name, given in zip(names, only, strict=True):
-        if not name.startswith(("files/", "api/")):
+        if name != "api" and not name.startswith(("files/", "api/")):
             raise NoSuchEntry(where=printable(given))
 
     def inside(path: str) -> bool:

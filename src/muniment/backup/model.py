@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from muniment.bundle.model import Fault
@@ -74,8 +74,8 @@ class ExtraPath:
 class Plan:
     """What a snapshot would hold (spec 4, plan).
 
-    `basis` is what the id is the digest of: the rules, the mode, the label, and which things at
-    the top are in or out; sizes are shown, not hashed.
+    The id is the digest of the rules, the mode, the label, and which things at the top are in or
+    out; sizes are shown, not hashed.
     """
 
     plan_id: str
@@ -88,7 +88,6 @@ class Plan:
     api: tuple[ApiFile, ...]
     extra_paths: tuple[ExtraPath, ...]
     warnings: tuple[Message, ...] = ()
-    basis: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def total_files(self) -> int:
@@ -191,6 +190,11 @@ class Receipt:
     witness: str
     event_id: str
 
+    @property
+    def lacking(self) -> tuple[Fault, ...]:
+        """What is not in it: not what only changed while it was read, and was read again."""
+        return tuple(fault for fault in self.faults if fault.kind != "changed")
+
     def to_json(self) -> dict[str, Json]:
         """The receipt for programs."""
         return {
@@ -208,6 +212,17 @@ class Receipt:
             "witness": self.witness,
             "event_id": self.event_id,
         }
+
+
+def deleted_json(one: Snapshot, remaining: int | None) -> dict[str, Json]:
+    """A snapshot that was deleted, and how many slots are free now."""
+    told = snapshot_json(one)
+    names = ("user_label", "created_at", "size_bytes", "sections")
+    return {
+        "deleted_backup_id": one.id,
+        **{name: told[name] for name in names},
+        "remaining_slots": remaining,
+    }
 
 
 def snapshot_json(one: Snapshot) -> dict[str, Json]:

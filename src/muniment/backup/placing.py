@@ -167,7 +167,7 @@ class Placing:
     @staticmethod
     def _own_link(fd: int, name: str, scratch: str) -> None:
         user, group = _owner(fd, name)
-        with contextlib.suppress(PermissionError):
+        with _as_far_as_may_be():
             os.chown(scratch, user, group, dir_fd=fd, follow_symlinks=False)
 
     def make_folder(self, one: Numbered) -> None:
@@ -175,7 +175,7 @@ class Placing:
         with self._parent(one.step.rel) as (fd, name):
             os.mkdir(name, 0o700, dir_fd=fd)
             user, group = _owner(fd, ".")
-            with contextlib.suppress(PermissionError):
+            with _as_far_as_may_be():
                 os.chown(name, user, group, dir_fd=fd, follow_symlinks=False)
             self._touch(one.step.rel)
 
@@ -210,7 +210,8 @@ class Placing:
         return True
 
     def place(self, one: Numbered) -> None:
-        """Give a staged file its name, or take away what has to go; what it replaces is kept.
+        """Give a staged file its name, or take away what has to go; what it replaces is kept.  A folder goes
+        if it is empty: whatever came into it since keeps it.
 
         `SourceChanged` or `AlreadyThere` when something else stands there than was shown: then that
         stands there as before.
@@ -220,6 +221,9 @@ class Placing:
             self._touch(step.rel)
             if step.before is None:
                 platform.rename_exclusive(fd, scratch, fd, name)
+                return
+            if step.before.kind is Kind.DIRECTORY:
+                _remove_empty(fd, name)
                 return
             if step.after is None:
                 platform.rename_exclusive(fd, name, fd, scratch)
@@ -237,7 +241,7 @@ class Placing:
                 raise SourceChanged(where=printable(step.rel))
             return
         # A file system that can not exchange names: what is there gets another one first.
-        aside = f"{scratch}-old"
+        aside = _aside(scratch)
         platform.rename_exclusive(fd, name, fd, aside)
         if _face(fd, aside) != step.before:
             platform.rename_exclusive(fd, aside, fd, name)
@@ -287,14 +291,20 @@ class Placing:
     def confirm(self, one: Numbered) -> None:
         """Read a step back from its place: `ReadbackFailed` when it is not what it should be."""
         step = one.step
+        if step.after is None:
+            if not clears(step) and self.face(step.rel) is not None:
+                raise Overtaken(where=printable(step.rel))
+            return
         with self._parent(step.rel) as (fd, name):
-            if step.after is not None and step.after.size > FORGET_BEYOND:
+            if step.after.size > FORGET_BEYOND:
                 opened = open_regular(fd, name, step.rel)
-                platform.forget_cache(opened)
-                platform.close(opened)
+                try:
+                    platform.forget_cache(opened)
+                finally:
+                    platform.close(opened)
             found = face_in(fd, name)
         if found != step.after:
-            raise (ReadbackFailed if found and step.after else Overtaken)(where=printable(step.rel))
+            raise (ReadbackFailed if found else Overtaken)(where=printable(step.rel))
 
     # Going on after a run that was ended
 
@@ -304,7 +314,9 @@ class Placing:
         What stands there and is neither is `SourceChanged`.  Nothing that might be somebody's is
         removed: what can not be told goes into the set.
         """
-        step, now = one.step, self.face(one.step.rel)
+        step = one.step
+        self._from_aside(one)
+        now = self.face(step.rel)
         if step.after is not None and step.after.kind is Kind.DIRECTORY:
             if now is not None and now.kind is not Kind.DIRECTORY:
                 raise SourceChanged(where=printable(step.rel))
@@ -330,6 +342,23 @@ class Placing:
             # Somebody has put it back by hand; the copy in the set would stand in the way.
             self._kept.unlink(self._folder / str(one.number))
         return False
+
+    def _from_aside(self, one: Numbered) -> None:
+        """Where names can not be exchanged, a run that was ended may have left what was there under a
+        third name: it comes back to its place, or waits beside it where the place is taken."""
+        rel, scratch = one.step.rel, self.scratch(one.number)
+        try:
+            with self._parent(rel) as (fd, name):
+                aside = _aside(scratch)
+                os.stat(aside, dir_fd=fd, follow_symlinks=False)
+                self._touch(rel)
+                try:
+                    platform.rename_exclusive(fd, aside, fd, name)
+                except FileExistsError:
+                    self.unstage(one)
+                    platform.rename_exclusive(fd, aside, fd, scratch)
+        except NotThere:
+            return
 
     def _back(self, fd: int, scratch: str, name: str, now: Face | None) -> None:
         if now is None:
@@ -371,6 +400,9 @@ class Placing:
             return self._remove_folder(one, now)
         if now != step.after:
             raise SourceChanged(where=printable(step.rel), why=say("it changed since it was restored"))
+        if clears(step):
+            self.make_folder(one)
+            return True
         with self._parent(step.rel) as (fd, name):
             self._touch(step.rel)
             if step.before is None:
@@ -384,13 +416,7 @@ class Placing:
             return False
         with self._parent(one.step.rel) as (fd, name):
             self._touch(one.step.rel)
-            try:
-                os.rmdir(name, dir_fd=fd)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                return False  # something lies in it that the restore did not put there
-        return True
+            return _remove_empty(fd, name)
 
     def _remove(self, fd: int, name: str, one: Numbered) -> None:
         scratch = self.scratch(one.number)
@@ -451,11 +477,27 @@ class Placing:
             return None
 
 
+def _aside(scratch: str) -> str:
+    """No scratch name: what stands there is somebody's only copy."""
+    return f"{scratch}-old"
+
+
 def _face(fd: int, name: str) -> Face | None:
     try:
         return face_in(fd, name)
     except InTheWay:
         return None
+
+
+def _remove_empty(fd: int, name: str) -> bool:
+    """Remove a folder; False for one in which something lies that is nobody's to take away here."""
+    try:
+        os.rmdir(name, dir_fd=fd)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def _owner(fd: int, name: str) -> tuple[int, int]:
@@ -468,12 +510,19 @@ def _owner(fd: int, name: str) -> tuple[int, int]:
 
 
 def _own(fd: int, owner: tuple[int, int]) -> None:
-    """Give the owner, where this user may."""
+    """Give the owner."""
     fact = os.fstat(fd)
     if (fact.st_uid, fact.st_gid) == owner:
         return
-    try:
+    with _as_far_as_may_be():
         os.fchown(fd, *owner)
+
+
+@contextmanager
+def _as_far_as_may_be() -> Iterator[None]:
+    """Owners are given where this user may, and where the system and the file system know of them."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
             raise
@@ -496,6 +545,11 @@ def batches(steps: Sequence[Numbered]) -> Iterator[list[Numbered]]:
         yield batch
 
 
-def is_folder(step: Step) -> bool:
+def makes(step: Step) -> bool:
     """Whether a step makes a folder."""
     return step.after is not None and step.after.kind is Kind.DIRECTORY
+
+
+def clears(step: Step) -> bool:
+    """Whether a step takes a folder away."""
+    return step.before is not None and step.before.kind is Kind.DIRECTORY

@@ -15,7 +15,7 @@ from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_verified
 from muniment.message import say
-from muniment.path import RelPath, printable
+from muniment.path import printable
 from muniment.record.errors import StateDamaged
 from muniment.record.state import FOLDER
 
@@ -71,6 +71,4 @@ def find(root: Root, plan_id: str) -> KeptPlan:
         then = Then(record["basis"], int(plan["created_at_unix"]), int(plan["total_size_bytes"]))
         return KeptPlan(canonical(plan), then, Request.from_json(record["request"]), str(plan["label"]))
     except (NotJson, KeyError, TypeError, ValueError) as error:
-        raise StateDamaged(
-            where=printable(str(RelPath(rel.parts))), why=say("{finding}", finding=error)
-        ) from error
+        raise StateDamaged(where=printable(str(rel)), why=say("{finding}", finding=error)) from error

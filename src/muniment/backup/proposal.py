@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muniment.backup.excludes import DATA, WORKSPACE
-from muniment.backup.model import OK, Item
+from muniment.backup.model import ABSENT, OK, Item
 from muniment.backup.rules import Category, advice, category
 from muniment.backup.rules_file import RulesFile
 from muniment.backup.survey import excludes_of, survey
@@ -91,7 +91,7 @@ _REASONS = {
 def propose(places: Places) -> Proposal:
     """Look at everything at the top of both sections."""
     seen = survey(places, RulesFile(), excludes_of(places, RulesFile(), "default"), full=False)
-    entries = [_proposed(item, places) for item in seen.items if item.files or item.status != "absent"]
+    entries = [_proposed(item, places) for item in seen.items if item.files or item.status != ABSENT]
     return Proposal(tuple(sorted(entries, key=lambda one: (-one.size, one.section, one.name))))
 
 

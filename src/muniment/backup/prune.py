@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from muniment.backup import restore_log
 from muniment.backup.errors import NotGone
 from muniment.backup.model import snapshot_json
 from muniment.backup.schedule_rules import Dated, Local, Policy, kept
@@ -68,7 +67,8 @@ class Pruning:
                 whole = not partial and one.soundness is Soundness.SOUND
                 dated.append(Dated(one.id, one.created_at, whole))
         stay = kept(dated, policy, self._local)
-        needed = self._needed()
+        half = self._backups.half_restore()  # the snapshot it comes from is still needed
+        needed = None if half is None else half.backup_id
         return Choice(
             policy,
             vault.identity,
@@ -90,12 +90,6 @@ class Pruning:
         if root_id != self._backups.workspace.identity.root_id:
             return None
         return facts.get("partial") is not False
-
-    def _needed(self) -> str | None:
-        """The snapshot from which a restore is half done."""
-        places = self._backups.places
-        half = restore_log.look(places.restore_log, places.former_restore_logs)
-        return None if half is None else half.backup_id
 
     def confirmed(self, choice: Choice) -> list[Snapshot]:
         """Delete what was shown and confirmed, as far as the policy still lets it go."""

@@ -19,7 +19,9 @@ from muniment.bundle.pick import pick
 from muniment.bundle.tar import wire
 from muniment.bundle.vault import Snapshot, Vault
 from muniment.bundle.verify import Verified, verify_kept
+from muniment.canonical import Json
 from muniment.errors import NotVerified
+from muniment.evidence import spell
 from muniment.message import say
 from muniment.path import printable
 
@@ -40,6 +42,10 @@ class Change:
     kind: str
     before: int | None
     after: int | None
+
+    def to_json(self) -> dict[str, Json]:
+        """The difference for programs."""
+        return {"path": spell(self.path), "kind": self.kind, "before": self.before, "after": self.after}
 
 
 @dataclass

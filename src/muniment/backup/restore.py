@@ -7,6 +7,7 @@ that was confirmed.  What is replaced lies in an undo set before its place is an
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from muniment.backup.errors import (
     NoRestore,
     NoUndo,
     OtherRestore,
+    RestoreLogBroken,
     RestoreStale,
     TargetNotEmpty,
     UndoBroken,
@@ -33,7 +35,7 @@ from muniment.backup.fetching import Fetched, Fetching, from_folder
 from muniment.backup.placing import Advance, Numbered
 from muniment.backup.reading import Reading
 from muniment.backup.restore_log import HalfRestore
-from muniment.backup.restore_model import Applied, Order, RestorePlan, Status, Trouble, Undone
+from muniment.backup.restore_model import Applied, Order, RestorePlan, Trouble, Undone
 from muniment.backup.restore_rules import SECTION_LOG, open_sections
 from muniment.backup.restore_set import RestoreSet, RestoreSets
 from muniment.backup.restore_survey import Looking, colliding, ground_of
@@ -45,6 +47,7 @@ from muniment.bundle.whole import WholeVault
 from muniment.canonical import Json
 from muniment.clock import instant, read_instant
 from muniment.digest import sha256
+from muniment.disk import platform
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.tree import remove_tree
@@ -182,7 +185,9 @@ class Restores:
 
     def _look(self, fetched: Fetched, *, exact: bool) -> RestorePlan:
         partial = self._is_partial(fetched.backup_id)
-        if exact and (partial or not fetched.whole):
+        if exact and not fetched.whole:
+            raise ExactOfPartial(where=fetched.backup_id, why=say("--only fetched a part of it"))
+        if exact and partial:
             raise ExactOfPartial(where=fetched.backup_id)
         with self._roots() as roots:
             pairs = colliding(fetched.rows, roots)
@@ -396,10 +401,30 @@ class Restores:
             done, of = half.progress
             evidence: dict[str, Json] = {"restore": half.restore, "done": done, "of": of}
             self.workspace.ledger.append(Draft(CANCELLED, half.backup_id, evidence))
-            self.fetching.drop(self.fetching.place(half.backup_id))
-            self.fetching.drop(self.fetching.place(half.backup_id, ("part",)))
+            self.fetching.forget(half.backup_id)
             log.end(half)
             return half
+
+    def lay_log_aside(self) -> Path:
+        """Give a restore up whose log can not be read: the log gets another name beside its own.
+
+        What it began can be undone, where a set tells of it.
+        """
+        with self.workspace.working(alone=True, wait=False):
+            try:
+                half = self.half()
+            except RestoreLogBroken:
+                logs = (self.places.restore_log, *self.places.former_restore_logs)
+                place = next(path for path in logs if os.path.lexists(path))
+            else:
+                raise NoRestore(where="" if half is None else printable(half.backup_id))
+            aside = f"{place.name}.{new_ulid(self.workspace.clock(), self.workspace.entropy)}"
+            evidence: dict[str, Json] = {"restore": None, "log": aside}
+            self.workspace.ledger.append(Draft(CANCELLED, self.workspace.identity.root_id, evidence))
+            with Root.open(place.parent) as root, named(str(place)):
+                platform.rename_exclusive(root.fd, place.name, root.fd, aside)
+                root.sync_folder(RelPath())
+            return place.with_name(aside)
 
     def _clear_unfinished(self, restore: str) -> None:
         """Bring every step to before or after, so that nothing unfinished lies about."""
@@ -434,8 +459,26 @@ class Restores:
             except MunimentError:
                 log.end(half)
                 return None
-            self._close(half, self.fetching.place(half.backup_id, ("part",) if one.part else ()), one)
+            fetched = self._lying(one)
+            self._close(half, None if fetched is None else fetched.place, one)
             return None
+
+    def _lying(self, one: RestoreSet) -> Fetched | None:
+        """What was fetched for a restore and still lies there; a part of what another packed lies with
+        the rest of it, and what somebody extracted lies elsewhere."""
+        for part in dict.fromkeys((one.part, False)):
+            with suppress(NotThere, FetchedDiffers):
+                return self.fetching.find(one.backup_id, part=part)
+        return None
+
+    def kept_section(self, name: str, fetched: Fetched | None = None) -> bytes | None:
+        """What was kept of a section that the host's own tools restore; None where it is not at hand."""
+        if fetched is None:
+            try:
+                fetched = self._lying(self.sets.find(self._half_of(None).restore))
+            except (NoRestore, NotThere, UndoBroken):
+                return None
+        return None if fetched is None else dict(self.api_of(fetched)).get(name)
 
     def api_of(self, fetched: Fetched) -> Iterator[tuple[str, bytes]]:
         """The sections of the host's settings, one by one, with the bytes that were kept."""
@@ -504,6 +547,3 @@ class Restores:
             with suppress(MunimentError, ValueError):
                 if read_instant(self.sets.find(name).begun) < now - KEPT_FOR:
                     remove_tree(self.workspace.root, self.sets.place(name))
-
-
-__all__ = ["Restores", "Status"]

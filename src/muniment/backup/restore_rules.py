@@ -204,7 +204,8 @@ def _in_order(steps: list[Step]) -> tuple[Step, ...]:
         gone = step.after is None
         last = 1 if gone and not step.group else 0
         path = wire(step.rel)
-        depth = bytes(255 - byte for byte in path) if last else wire(step.group) or path
+        # Turned over, with a last sign beyond all others, so that a folder comes after what lies in it.
+        depth = bytes(255 - byte for byte in path) + b"\xff" if last else wire(step.group) or path
         return place[step.section], last, depth, 0 if gone else 1, path
 
     return tuple(sorted(steps, key=key))
@@ -224,18 +225,6 @@ def collisions(paths: Iterable[str]) -> list[tuple[str, str]]:
             found.append((seen[key], path))
         seen.setdefault(key, path)
     return found
-
-
-def states(step: Step, now: Face | None) -> str:
-    """Whether a step is still to be done (`before`), is done (`after`), or something else is there.
-
-    >>> step = Step("workspace", "a", None, Face(Kind.FILE, 1, "x"))
-    >>> states(step, None), states(step, Face(Kind.FILE, 1, "x")), states(step, Face(Kind.FILE, 1, "y"))
-    ('before', 'after', 'neither')
-    """
-    if now == step.after:
-        return "after"
-    return "before" if now == step.before else "neither"
 
 
 def open_sections(api: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,28 +12,26 @@ from muniment.backup.excludes import DATA, WORKSPACE
 from muniment.backup.fetching import Fetched
 from muniment.backup.restore_model import Face, Item, RestorePlan, Status, Step, Stored
 from muniment.backup.restore_rules import (
-    OWN,
     SECTION_LOG,
     Ground,
     collisions,
     destiny,
     face_of,
-    is_left_out,
     judge,
     open_sections,
     place_of,
 )
 from muniment.backup.standing import InTheWay, Standing
+from muniment.backup.surplus import Surplus, exclusions_of
 from muniment.backup.survey import folders
 from muniment.bundle.tar import wire
 from muniment.disk.errors import system_reason
 from muniment.disk.root import Root
 from muniment.disk.sqlite import COMPANIONS
-from muniment.disk.write import is_scratch
 from muniment.evidence import Kind
 from muniment.hosts.places import Places
 from muniment.message import Message, say
-from muniment.path import BadPath, RelPath, printable
+from muniment.path import RelPath, printable
 from muniment.record.claims import Claim
 
 
@@ -81,8 +78,12 @@ class Looking:
                     continue
                 self._thing(row, section, rel, standing.get(section), kept, here)
             if exact:
+                known = here | {f"files/{item.step.section}/{item.step.rel}" for item in self.items}
+                out = exclusions_of(self.fetched)
                 for name, root in self.roots.items():
-                    self.items += self._surplus(name, root, here, standing[name])
+                    found = Surplus(name, root, standing[name], self.ground, known, out, self._claimed)
+                    found.look()
+                    self.items += found.items
         self._extra()
         sections = [
             log
@@ -140,7 +141,8 @@ class Looking:
                 blocked = system_reason(error)
         elif row.kind is Kind.FILE and kept.is_database(row.path):
             group = rel
-        blocked = blocked or self._claimed(section, rel, row.kind)
+        if row.kind is not Kind.DIRECTORY:  # folders are only passed through
+            blocked = blocked or self._claimed(section, rel)
         self.items.append(judge(row, now, self.ground, blocked=blocked, live=live, group=group))
 
     def _database(
@@ -173,56 +175,15 @@ class Looking:
                 self.items.append(Item(Status.SURPLUS, Step(section, path, face, None, group=rel)))
         return rel, live
 
-    def _claimed(self, section: str, rel: str, kind: Kind) -> Message | None:
-        """Why a claim of somebody keeps the path where it is; folders are only passed through."""
-        if section != WORKSPACE or kind is Kind.DIRECTORY:
+    def _claimed(self, section: str, rel: str) -> Message | None:
+        """Why a claim of somebody keeps the path where it is."""
+        if section != WORKSPACE:
             return None
         path = RelPath.parse(rel)
         for claim in self.claims:
             if claim.touches(path):
                 return say("{owner} claims it", owner=printable(claim.owner))
         return None
-
-    def _surplus(self, section: str, root: Root, here: set[str], standing: Standing) -> Iterator[Item]:
-        """Files and links in place that the snapshot does not have, and did not leave out."""
-        out: dict[str, set[str]] = {}
-        for exclusion in self.fetched.facts.get("exclusions", []):
-            out.setdefault(str(exclusion.get("section")), set()).add(str(exclusion.get("rel")))
-        left = {name: frozenset(paths) for name, paths in out.items()}
-        beside = {(item.step.section, item.step.rel) for item in self.items}
-        for rel, kind in self._walk(section, root, left):
-            if f"files/{section}/{rel}" in here or (section, rel) in beside:
-                continue
-            try:
-                face = standing.face(rel)
-            except (InTheWay, OSError):
-                continue
-            if face is not None and face.kind is kind:
-                blocked = self._claimed(section, rel, kind)
-                status = Status.BLOCKED if blocked else Status.SURPLUS
-                yield Item(status, Step(section, rel, face, None), why=blocked)
-
-    def _walk(
-        self, section: str, root: Root, left: Mapping[str, frozenset[str]], above: str = ""
-    ) -> Iterator[tuple[str, Kind]]:
-        try:
-            with root.folder(RelPath.parse(above.rstrip("/"))) as fd, os.scandir(fd) as listing:
-                found = [(item.name, item.stat(follow_symlinks=False).st_mode) for item in listing]
-        except (OSError, BadPath):
-            return
-        for name, mode in sorted(found):
-            rel = above + name
-            if (
-                is_left_out(section, rel, left)
-                or destiny(section, rel, self.ground) is not None
-                or (not above and name in (OWN, ".backup", ".muniment"))
-                or is_scratch(name)
-            ):
-                continue
-            if stat.S_ISDIR(mode):
-                yield from self._walk(section, root, left, f"{rel}/")
-            elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                yield rel, Kind.LINK if stat.S_ISLNK(mode) else Kind.FILE
 
     def _extra(self) -> None:
         further = sorted(

@@ -11,7 +11,7 @@ from muniment.backup.excludes import DATA, WORKSPACE
 from muniment.backup.proposal import Proposal
 from muniment.backup.rules import Category
 from muniment.backup.rules_file import DEFAULT_LABEL, read_rules
-from muniment.disk.errors import AlreadyThere
+from muniment.disk.errors import AlreadyThere, NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.message import Message, say
@@ -86,10 +86,15 @@ def write_stock(place: Path) -> bool:
     return True
 
 
+FORMER = "backup_rules.former.md"
+"""Beside the rules, what they were before a decision replaced them."""
+
+
 def write_decision(
     place: Path, decision: Decision, proposal: Proposal, date: str, render: Render, size: Size
-) -> str:
-    """Write the rules file of a decision, with its inventory; replaces one that is there.
+) -> Path | None:
+    """Write the rules file of a decision, with its inventory; the place of the one it replaced, which may
+    have had lines that somebody wrote by hand.
 
     The text is read back as rules before it is written: `RulesBroken` when a line of it would not
     come out as it was meant.
@@ -101,12 +106,25 @@ def write_decision(
             where=printable(str(place)),
             why=say("a line of it would not be read as it was given"),
         )
+    former = _keep_former(place)
     _write(place, text, replace=True)
-    return text
+    return former
+
+
+def _keep_former(place: Path) -> Path | None:
+    beside = place.with_name(FORMER)
+    try:
+        with Root.open(place.parent) as root:
+            data = root.read(RelPath((place.name,)))
+            write_verified(root, RelPath((FORMER,)), data, replace=True, mode=0o600)
+    except NotThere:
+        return None
+    return beside
 
 
 def _write(place: Path, text: str, *, replace: bool) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    with named(str(place.parent)):
+        place.parent.mkdir(parents=True, exist_ok=True)
     with Root.open(place.parent) as root:
         write_verified(root, RelPath((place.name,)), text.encode("utf-8"), replace=replace, mode=0o600)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muniment.backup import plans, restore_log
@@ -149,7 +149,6 @@ class Backups:
         saved = [self.places.workspace, *([self.places.data] if self.places.data else [])]
         self.options.refuse_inside([*saved, *(Path(one.src) for one in seen.extra if one.status == OK)])
         files = planned(api)
-        self._warn_of_size(seen)
         if api_dir is not None:
             seen.warnings += [
                 say("{file} is missing in {folder}", file=one.file, folder=printable(str(api_dir)))
@@ -174,14 +173,13 @@ class Backups:
             items=tuple(seen.items),
             api=files,
             extra_paths=tuple(seen.extra),
-            warnings=tuple(seen.warnings),
         )
-        return plan, facts, seen, api
+        self._warn_of_size(seen, plan.total_size_bytes)
+        return replace(plan, warnings=tuple(seen.warnings)), facts, seen, api
 
-    def _warn_of_size(self, seen: Surveyed) -> None:
+    def _warn_of_size(self, seen: Surveyed, size: int) -> None:
         """Say it now, not after packing, when the vault may refuse the snapshot for its size."""
         most = self.options.most
-        size = sum(item.size_bytes for item in seen.items if item.status == OK)
         if most is not None and size > most:
             seen.warnings.append(
                 say(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muniment.backup.errors import TimerForeign, TimerNotSet
-from muniment.disk.errors import NotThere
+from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.hosts.launch import Attend, Ended, LaunchFailed
@@ -215,7 +215,8 @@ class Systemd:
 
     def install(self) -> None:
         """See `Timer`."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with named(str(self.folder)):
+            self.folder.mkdir(parents=True, exist_ok=True)
         with Root.open(self.folder) as root:
             for name in self._units():
                 self._is_ours(root, name)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
+from threading import Event
 
 from muniment.backup.reading import Reading
 from muniment.bundle.errors import BadBundle
@@ -33,13 +34,14 @@ class Whole:
         self.verified: Verified | None = None
         self._reading = reading
         self._passed: Queue[bytes | None] = Queue(_AHEAD)
+        self._refused = Event()
 
     def __iter__(self) -> Iterator[bytes]:
         with ThreadPoolExecutor(1, "verify") as pool:
             checking = pool.submit(self._check)
             try:
                 for part in self._reading.download():
-                    if checking.done():
+                    if self._refused.is_set():
                         break
                     self._passed.put(part)
                     yield part
@@ -54,6 +56,9 @@ class Whole:
             # What came as a tar.gz of another's is kept as its own bytes, and held to them.
             whole = raw(held(index, received)) if index.whole else held(index, raw(received))
             return verify(whole, self)
+        except BaseException:
+            self._refused.set()
+            raise
         finally:
             # Whoever hands on must never wait for one who has given up.
             for _ in received:

@@ -106,7 +106,8 @@ def add_key(path: Path, *, clock: Clock, entropy: Entropy = os.urandom, only_fir
 
     With `only_first` a file that has a key that is not retired stays as it is.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with named(str(path.parent)):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with Root.open(path.parent) as root, locked(root, RelPath((f"{path.name}.lock",))):
         kept = _kept_or_none(path)
         living = [one for one in kept if one.retired is None]

@@ -20,6 +20,8 @@ from muniment.vault.errors import VaultAnswer, VaultUnreachable
 from muniment.vault.place import Address
 
 SILENCE_S = 60.0
+"""So long nothing may come."""
+
 FRESH_S = 20.0
 """A connection that was idle for longer is not used again: the other side may just close it."""
 
@@ -44,7 +46,6 @@ class Line:
         note: Callable[[Message], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
-        silence_s: float = SILENCE_S,
         kept: int = 0,
     ) -> None:
         self._address = address
@@ -52,7 +53,6 @@ class Line:
         self._note = note
         self._pause = pause
         self._monotonic = monotonic
-        self._silence = silence_s
         self._kept = kept
         self._lock = threading.Lock()
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []
@@ -159,8 +159,8 @@ class Line:
         one = self._address
         if one.secure:
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(one.host, one.port, timeout=self._silence, context=context)
-        return http.client.HTTPConnection(one.host, one.port, timeout=self._silence)
+            return http.client.HTTPSConnection(one.host, one.port, timeout=SILENCE_S, context=context)
+        return http.client.HTTPConnection(one.host, one.port, timeout=SILENCE_S)
 
     # What is answered
 

@@ -121,9 +121,9 @@ def _identify(root: Root, clock: Clock, entropy: Entropy) -> str:
         return read_mark(root)
     except NotThere:
         pass
-    names = [name for name in root.names(RelPath()) if not is_scratch(name)]
-    if names and not _OWN.issuperset(names):
-        raise NotAVault(where=root.path, why=say("it holds {name}, which no vault has", name=repr(names[0])))
+    for name in sorted(root.names(RelPath())):
+        if not is_scratch(name) and name not in _OWN:
+            raise NotAVault(where=root.path, why=say("it holds {name}, which no vault has", name=repr(name)))
     now = clock()
     record: dict[str, Json] = {
         "format": "muniment vault",

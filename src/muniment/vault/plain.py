@@ -33,8 +33,9 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, SILENCE_S, Line
+from muniment.vault.line import CHUNK, Line
 from muniment.vault.place import Address
+from muniment.vault.shapes import number, number_or_none, require_id, text, text_or_none
 
 ANSWER_MOST = 16 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -54,9 +55,8 @@ class PlainVault:
         *,
         note: Callable[[Message], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
-        silence_s: float = SILENCE_S,
     ) -> None:
-        self._line = Line(address, token, note=note, pause=pause, silence_s=silence_s)
+        self._line = Line(address, token, note=note, pause=pause)
 
     @property
     def url(self) -> str:
@@ -78,9 +78,9 @@ class PlainVault:
                 tuple(listed),
                 quota,
                 limits,
-                _number_or_none(told.get("snapshots")),
-                _number_or_none(told.get("remaining")),
-                _text_or_none(said.get("vault")) or self.url,
+                number_or_none(told.get("snapshots")),
+                number_or_none(told.get("remaining")),
+                text_or_none(said.get("vault")) or self.url,
             )
 
     def show(self, backup_id: str) -> Listed:
@@ -104,7 +104,7 @@ class PlainVault:
         """Send a small file at once."""
         path = "/backups"
         if replace is not None:
-            _require_id(replace)
+            require_id(replace)
             path += f"?replace={quote(replace, safe='')}"
         headers = {"content-type": "application/octet-stream", "x-manifest": json.dumps(_manifest(said))}
         unknown = UnknownSnapshot(where=replace or "")
@@ -115,7 +115,7 @@ class PlainVault:
         """Begin an upload by offsets."""
         asked: dict[str, Any] = {"total": total, "manifest": _manifest(said)}
         if replace is not None:
-            _require_id(replace)
+            require_id(replace)
             asked["replace"] = replace
         status, answer = self._json(
             "POST",
@@ -129,17 +129,17 @@ class PlainVault:
         if status == 409:
             return self._full(answer)
         with self._line.shaped():
-            upload_id = _text(answer["upload_id"])
+            upload_id = text(answer["upload_id"])
             if not 0 < len(upload_id) <= 256:
                 raise ValueError("upload_id")
-            return Begun(upload_id, _number(answer["offset"]))
+            return Begun(upload_id, number(answer["offset"]))
 
     def offset(self, upload_id: str) -> int:
         """Where an upload stands; `UploadGone` when it does not any more."""
         gone = UploadGone(where=printable(upload_id[:64]))
         _, answer = self._json("GET", _upload_path(upload_id), 200, again=True, missing=gone)
         with self._line.shaped():
-            return _number(answer["offset"])
+            return number(answer["offset"])
 
     def send(self, upload_id: str, start: int, data: bytes, total: int) -> int | Kept | Full:
         """Send the bytes from an offset on; where the vault stands elsewhere, it says where."""
@@ -161,7 +161,7 @@ class PlainVault:
         if status == 409 and (not isinstance(answer, dict) or "offset" not in answer):
             return self._full(answer)
         with self._line.shaped():
-            return _number(answer["offset"])
+            return number(answer["offset"])
 
     def abort(self, upload_id: str) -> None:
         """Give an upload up."""
@@ -259,14 +259,14 @@ class PlainVault:
 
     def _kept(self, said: Any) -> Kept:
         with self._line.shaped():
-            backup_id, digest = _text(said["backup_id"]), _text(said["sha256"]).lower()
+            backup_id, digest = text(said["backup_id"]), text(said["sha256"]).lower()
             if not is_snapshot_id(backup_id) or not _DIGEST.fullmatch(digest):
                 raise ValueError(backup_id)
             return Kept(
                 backup_id,
-                _number(said["size_bytes"]),
+                number(said["size_bytes"]),
                 digest,
-                _number_or_none(said["remaining_slots"]),
+                number_or_none(said["remaining_slots"]),
                 _digest_or_none(said.get("root")),
             )
 
@@ -275,13 +275,8 @@ def _manifest(said: Description) -> dict[str, Any]:
     return {"user_label": said.label, "sections": list(said.sections)}
 
 
-def _require_id(backup_id: str) -> None:
-    if not is_snapshot_id(backup_id):
-        raise UnknownSnapshot(where=printable(backup_id[:64]))
-
-
 def _snapshot_path(backup_id: str) -> str:
-    _require_id(backup_id)
+    require_id(backup_id)
     return f"/backups/{quote(backup_id, safe='')}"
 
 
@@ -290,38 +285,18 @@ def _upload_path(upload_id: str) -> str:
 
 
 def _listed(said: Mapping[str, Any]) -> Listed:
-    backup_id = _text(said["backup_id"])
+    backup_id = text(said["backup_id"])
     if not is_snapshot_id(backup_id):
         raise ValueError(backup_id)
     return Listed(
         backup_id,
-        _text_or_none(said["user_label"]) or "",
+        text_or_none(said["user_label"]) or "",
         datetime.fromtimestamp(_moment(said["created_at"]), UTC),
-        _number(said["size_bytes"]),
-        tuple(_text(one) for one in said["sections"]),
+        number(said["size_bytes"]),
+        tuple(text(one) for one in said["sections"]),
         _digest_or_none(said.get("sha256")),
         _digest_or_none(said.get("root")),
     )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not (value.isprintable() or value == ""):
-        raise TypeError("a text was expected")
-    return value
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError("a number was expected")
-    return value
-
-
-def _number_or_none(value: Any) -> int | None:
-    return None if value is None else _number(value)
 
 
 def _moment(value: Any) -> float:

@@ -45,8 +45,9 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, SILENCE_S, Line
+from muniment.vault.line import CHUNK, Line
 from muniment.vault.place import Address
+from muniment.vault.shapes import number, number_or_none, require_id, text
 from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
 
 IDLE_MOST = 4
@@ -78,11 +79,8 @@ class RemoteVault:
         note: Callable[[Message], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
-        silence_s: float = SILENCE_S,
     ) -> None:
-        self._line = Line(
-            address, token, note=note, pause=pause, monotonic=monotonic, silence_s=silence_s, kept=IDLE_MOST
-        )
+        self._line = Line(address, token, note=note, pause=pause, monotonic=monotonic, kept=IDLE_MOST)
         self._identity = ""
 
     @property
@@ -109,7 +107,7 @@ class RemoteVault:
 
     def show(self, snapshot_id: str) -> Snapshot:
         """One snapshot."""
-        _require_id(snapshot_id)
+        require_id(snapshot_id)
         for snapshot in self._listing().snapshots:
             if snapshot.id == snapshot_id:
                 return snapshot
@@ -117,7 +115,7 @@ class RemoteVault:
 
     def facts(self, snapshot_id: str) -> Mapping[str, object]:
         """What the creator said of a snapshot beside its label and sections."""
-        _require_id(snapshot_id)
+        require_id(snapshot_id)
         said = self._json("GET", f"/backups/{snapshot_id}/facts", again=True)
         with self._line.shaped():
             facts = said["facts"]
@@ -129,11 +127,16 @@ class RemoteVault:
         said = self._json("GET", "/backups", again=True)
         with self._line.shaped():
             quota, limits = said["quota"], said["limits"]
-            self._identity = _text(said["vault"])
+            self._identity = text(said["vault"])
             return Listing(
                 tuple(_snapshot(one) for one in said["backups"]),
-                Limits(quota["snapshots"], limits["bundle_bytes"], limits["label"], limits["sessions"]),
-                _count(quota["uploading"]),
+                Limits(
+                    number_or_none(quota["snapshots"]),
+                    number_or_none(limits["bundle_bytes"]),
+                    number(limits["label"]),
+                    number_or_none(limits["sessions"]),
+                ),
+                number(quota["uploading"]),
             )
 
     # Uploads
@@ -141,7 +144,7 @@ class RemoteVault:
     def reserve(self, ids: Iterable[bytes] = (), *, replace: str | None = None) -> Reservation:
         """Begin an upload, naming extents that are meant to be used again."""
         if replace is not None:
-            _require_id(replace)
+            require_id(replace)
         named = list(ids)
         first, rest = named[:_IDS_AT_ONCE], named[_IDS_AT_ONCE:]
         said = self._json(
@@ -150,7 +153,7 @@ class RemoteVault:
             _dump({"format": FORMAT, "extent_ids": [one.hex() for one in first], "replace": replace}),
         )
         with self._line.shaped():
-            upload, missing = _text(said["upload_id"]), _ids(said["missing"])
+            upload, missing = text(said["upload_id"]), _ids(said["missing"])
             if not is_ulid(upload):
                 raise ValueError(upload)
         return Reservation(upload, missing | self.ask(upload, rest) if rest else missing)
@@ -201,7 +204,7 @@ class RemoteVault:
         judge_label(label, max(len(label), 1))
         answer = self._json("POST", path, [HEAD.pack(len(said)), said, index.to_bytes()])
         with self._line.shaped():
-            stored = Stored(_snapshot(answer), answer["remaining_slots"])
+            stored = Stored(_snapshot(answer), number_or_none(answer["remaining_slots"]))
         if stored.snapshot.root != index.root:
             raise VaultAnswer(where=stored.snapshot.id, why=say("it kept another snapshot than was sent"))
         return stored
@@ -235,20 +238,22 @@ class RemoteVault:
 
     def download(self, snapshot_id: str, start: int = 0) -> Iterator[bytes]:
         """The bytes of the tar.gz from an offset on; a whole one is held to the digest that was told."""
-        _require_id(snapshot_id)
+        require_id(snapshot_id)
         headers = {"range": f"bytes={start}-"} if start else {}
         with self._call("GET", f"/backups/{snapshot_id}", headers=headers, again=True) as answer:
             if answer.status == 416:
-                answer.read(ANSWER_MOST)
+                self._line.whole(answer, ANSWER_MOST)
                 return
             self._require(answer, 206 if start else 200)
-            left = int(answer.headers.get("content-length", "-1"))
-            state = hashlib.sha256()
+            length = answer.length
+            if length is None and not answer.chunked:
+                raise VaultAnswer(where=self._line.shown, why=say("it does not tell its length"))
+            state, size = hashlib.sha256(), 0
             while block := self._line.read(answer, CHUNK):
                 state.update(block)
-                left -= len(block)
+                size += len(block)
                 yield block
-            if left != 0:
+            if length is not None and size != length:
                 raise VaultUnreachable(where=self._line.shown, why=say("the answer was cut short"))
             told = answer.headers.get("x-sha256", "")
             if not start and state.hexdigest() != told:
@@ -315,7 +320,7 @@ class RemoteVault:
             finding = say("it answered with status {status}", status=answer.status)
             unreachable = answer.status >= 500
             raise (VaultUnreachable if unreachable else VaultAnswer)(where=self._line.shown, why=finding)
-        if kind is UnknownSnapshot or issubclass(kind, NotFound):
+        if issubclass(kind, NotFound):
             raise kind(where=printable(where), why=None, **facts)
         raise kind(
             where=printable(where), why=say("{finding}", finding=printable(why)) if why else None, **facts
@@ -326,11 +331,6 @@ def _dump(value: object) -> list[bytes]:
     return [json.dumps(value, separators=(",", ":")).encode("ascii")]
 
 
-def _require_id(snapshot_id: str) -> None:
-    if not is_snapshot_id(snapshot_id):
-        raise UnknownSnapshot(where=printable(snapshot_id[:64]))
-
-
 def _upload_path(upload_id: str) -> str:
     if not is_ulid(upload_id):
         raise UploadGone(where=printable(upload_id[:64]))
@@ -338,37 +338,25 @@ def _upload_path(upload_id: str) -> str:
 
 
 def _snapshot(said: Mapping[str, Any]) -> Snapshot:
-    snapshot_id = _text(said["backup_id"])
+    snapshot_id = text(said["backup_id"])
     if not is_snapshot_id(snapshot_id):
         raise ValueError(snapshot_id)
     return Snapshot(
         id=snapshot_id,
-        label=_text(said["user_label"]),
-        created_at=read_instant(_text(said["created"])),
-        size=_count(said["size_bytes"]),
-        sections=tuple(_text(one) for one in said["sections"]),
-        root=Digest(_text(said["root"])),
-        sha256=None if said["sha256"] is None else Digest(_text(said["sha256"])),
+        label=text(said["user_label"]),
+        created_at=read_instant(text(said["created"])),
+        size=number(said["size_bytes"]),
+        sections=tuple(text(one) for one in said["sections"]),
+        root=Digest(text(said["root"])),
+        sha256=None if said["sha256"] is None else Digest(text(said["sha256"])),
         soundness=Soundness(said["soundness"]),
         whole=bool(said["whole"]),
         scheduled=said.get("scheduled") is True,  # a server of before does not say it
     )
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not (value.isprintable() or value == ""):
-        raise TypeError("a text was expected")
-    return value
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError("a number was expected")
-    return value
-
-
 def _ids(value: Any) -> frozenset[bytes]:
-    found = frozenset(bytes.fromhex(_text(one)) for one in value)
+    found = frozenset(bytes.fromhex(text(one)) for one in value)
     if any(len(one) != 32 for one in found):
         raise ValueError("an id was expected")
     return found

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from muniment.bundle.vault import Limits
 from muniment.clock import Clock
@@ -25,6 +25,7 @@ from muniment.errors import MunimentError
 from muniment.ids import Entropy
 from muniment.vault.collect import Collected, collect
 from muniment.vault.open import open_directory
+from muniment.vault.serve_settings import LABEL, SESSIONS, SNAPSHOT_BYTES, SNAPSHOTS
 from muniment.vault.store import VaultStore
 from muniment.vault.whole import Wholes
 
@@ -32,7 +33,7 @@ FOLDER = "tenants"
 OPEN_MOST = 64
 """Vaults that stay open while nobody uses them."""
 
-SERVED = Limits(snapshots=5, size=500 << 20, label=64, sessions=2)
+SERVED = Limits(SNAPSHOTS.default, SNAPSHOT_BYTES.default, LABEL.default, SESSIONS.default)
 """What a tenant may keep where nothing else is set (spec 5, HTTP)."""
 
 _TENANT = re.compile(r"[0-9a-f]{64}")
@@ -65,8 +66,8 @@ class Tenants:
         self._entropy = entropy
         self._open_most = open_most
         self._open: OrderedDict[str, Tenant] = OrderedDict()
-        self._lock = threading.Lock()
-        self._opening: dict[str, threading.Lock] = {}
+        self._lock = Lock()
+        self._opening: dict[str, Lock] = {}
         with named(str(folder)):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             (folder / FOLDER).mkdir(exist_ok=True, mode=0o700)
@@ -122,11 +123,12 @@ class Tenants:
                     found.users += 1
                     self._open.move_to_end(tenant)
                     return found
-                opening = self._opening.setdefault(tenant, threading.Lock())
+                opening = self._opening.setdefault(tenant, Lock())
             with opening:
-                # Whoever waited here finds it open; so there is one store, and one lock, for a tenant.
+                # One store, and one lock, for a tenant: whoever waited here finds it open, or closed again
+                # and perhaps being opened by somebody who came later.
                 with self._lock:
-                    if tenant in self._open:
+                    if tenant in self._open or self._opening.get(tenant) is not opening:
                         continue
                 store = open_directory(
                     self.folder / FOLDER / tenant[:2] / tenant,

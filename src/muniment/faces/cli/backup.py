@@ -10,26 +10,26 @@ from typing import TypeVar
 import click
 
 from muniment.backup.api import folder_named
-from muniment.backup.errors import Partial, PlanMissing
+from muniment.backup.errors import PlanMissing
 from muniment.backup.model import Receipt, Request, snapshot_json
+from muniment.backup.rules_file import MODES
 from muniment.backup.service import Backups
 from muniment.canonical import Json, read_json
 from muniment.errors import Interrupted
-from muniment.faces.cli.backup_pages import pick, show_plan, show_receipt, show_snapshots
+from muniment.faces.cli.backup_pages import partial_of, pick, show_plan, show_receipt, show_snapshots
 from muniment.faces.cli.backup_rules import converse
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.message import say
-from muniment.path import printable
 from muniment.record.consent import WitnessKind
 from muniment.vault.errors import QuotaExceeded
 
 R = TypeVar("R")
 
 _PLANNING = (
-    option("--mode", type=Word("default", "full"), about=say("Use this mode, not the one of the rules.")),
+    option("--mode", type=Word(*MODES), about=say("Use this mode, not the one of the rules.")),
     option(
         "--exclude",
         metavar="PATTERN",
@@ -145,9 +145,7 @@ def create(
     receipt = _taken(call, backups, chosen, replace, reread, allow_partial)
     call.terminal.result(receipt.to_json(), lambda: show_receipt(call, receipt))
     if receipt.partial and not allow_partial:
-        lost = [fault for fault in receipt.faults if fault.kind != "changed"]
-        where = printable(lost[0].path)
-        raise Partial(id=receipt.snapshot.id, count=len(lost), where=where, why=lost[0].finding)
+        raise partial_of(receipt)
     call.terminal.next_step(f"muniment backup show {receipt.snapshot.id}")
 
 
@@ -188,12 +186,14 @@ def _settled(call: Call, backups: Backups, request: Request) -> tuple[str, bytes
         if call.options.yes:
             return planned.plan.plan_id, planned.shown
         label = terminal.ask_text(say("Label, or nothing to keep “{label}”", label=planned.plan.label))
-        mode = terminal.ask_text(
-            say("Mode (default, full), or nothing to keep {mode}", mode=planned.plan.mode)
-        )
+        mode = None
+        while mode not in ("", *MODES):
+            mode = terminal.ask_text(
+                say("Mode (default, full), or nothing to keep {mode}", mode=planned.plan.mode)
+            )
         more = terminal.ask_text(say("Leave out too (as in the rules file), or nothing"))
         changed = Request(
-            mode if mode in ("default", "full") else request.mode,
+            mode or request.mode,
             (*request.exclude, *([more] if more else [])),
             request.include,
             label or request.label,
@@ -217,13 +217,12 @@ def _taken(
                     plan_id, replace=replace, reread=reread, allow_partial=allow_partial, progress=advance
                 )
         except QuotaExceeded:
-            snapshots = backups.list().snapshots
-            current: list[Json] = [snapshot_json(one) for one in snapshots]
+            listing = backups.list()
             if not terminal.can_ask or replace is not None:
-                terminal.result({"current": current})
+                terminal.result({"current": [snapshot_json(one) for one in listing.snapshots]})
                 raise
             terminal.note(say("All slots are taken. Which snapshot shall the new one replace?"))
-            replace = pick(call, backups.list()).id
+            replace = pick(call, listing).id
 
 
 @command(examples=("muniment backup list", "muniment backup list --json"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from muniment.backup.model import snapshot_json
+from muniment.backup.model import deleted_json, snapshot_json
 from muniment.backup.reading import Reading, compare
 from muniment.backup.service import picked_bytes
 from muniment.backup.whole import Whole
@@ -131,10 +131,7 @@ def diff(call: Call, before: str, after: str) -> None:
     """Show which files differ between two snapshots."""
     backups = call.house.backups
     changes = compare(backups.reading(before), backups.reading(after))
-    rows: list[Json] = [
-        {"path": spell(one.path), "kind": one.kind, "before": one.before, "after": one.after}
-        for one in changes
-    ]
+    rows: list[Json] = [one.to_json() for one in changes]
     marks = {"added": "+", "removed": "-", "changed": "~"}
 
     def people() -> None:
@@ -234,14 +231,7 @@ def delete(call: Call, snapshot: str | None, confirm: str | None) -> None:
         consents.give("delete", shown, witness)
     gone, remaining = backups.delete(one.id, typed, shown)
     terminal.result(
-        {
-            "deleted_backup_id": gone.id,
-            "user_label": gone.label,
-            "created_at": int(gone.created_at.timestamp()),
-            "size_bytes": gone.size,
-            "sections": list(gone.sections),
-            "remaining_slots": remaining,
-        },
+        deleted_json(gone, remaining),
         lambda: terminal.say(say("deleted {id}", id=gone.id)),
     )
     show = backups.list()

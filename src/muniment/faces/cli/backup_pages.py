@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from muniment.backup.errors import Partial
 from muniment.backup.model import Receipt
 from muniment.backup.rules_file import RulesFile
 from muniment.bundle.vault import Listing, Snapshot, Soundness
@@ -150,6 +151,13 @@ def _label(one: Shown) -> object:
 def _short(sections: Sequence[str], most: int = 6) -> object:
     shown = tuple(printable(one) for one in sections[:most])
     return (*shown, say("{count} more", count=len(sections) - most)) if len(sections) > most else shown
+
+
+def partial_of(receipt: Receipt) -> Partial:
+    """That a snapshot which was stored lacks something."""
+    lacking = receipt.lacking
+    where = printable(lacking[0].path)
+    return Partial(id=receipt.snapshot.id, count=len(lacking), where=where, why=lacking[0].finding)
 
 
 def pick(call: Call, listing: Listing) -> Snapshot:

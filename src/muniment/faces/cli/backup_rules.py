@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from muniment.backup.proposal import Proposal, propose, size_without
 from muniment.backup.rules import Category
 from muniment.backup.rules_file import DEFAULT_LABEL
@@ -65,8 +67,10 @@ def write_rules(call: Call, exclude: tuple[str, ...], label: str | None, notes: 
     """Write the rules file with what was decided, and its inventory."""
     backups = call.house.backups
     backups.require_no_half_restore()
-    _write(
-        call, backups, propose(backups.places), Decision(exclude, label or _default_label(call), notes or "")
+    decision = Decision(exclude, label or _default_label(call), notes or "")
+    former = _write(call, backups, propose(backups.places), decision)
+    call.terminal.result(
+        {"path": str(backups.places.rules), "former": None if former is None else str(former)}, lambda: None
     )
 
 
@@ -109,14 +113,17 @@ def converse(call: Call, backups: Backups) -> None:
     _write(call, backups, proposal, Decision(tuple(chosen), label or _default_label(call)))
 
 
-def _write(call: Call, backups: Backups, proposal: Proposal, decision: Decision) -> None:
+def _write(call: Call, backups: Backups, proposal: Proposal, decision: Decision) -> Path | None:
     translator = call.terminal.translator
     place = backups.places.rules
     date = system_clock().strftime("%Y-%m-%d")
-    write_decision(
+    former = write_decision(
         place, decision, proposal, date, translator.text, lambda count: translator.text(size(count))
     )
     call.terminal.note(say("written: {path}", path=printable(str(place))))
+    if former is not None:
+        call.terminal.note(say("The rules there were lie at {path}.", path=printable(str(former))))
+    return former
 
 
 def _default_label(call: Call) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import click
 
-from muniment.backup.errors import Partial, ScheduleRunning
+from muniment.backup.errors import ScheduleRunning
 from muniment.backup.model import Plan, Receipt
 from muniment.backup.prune import Choice, Pruning
 from muniment.backup.schedule import Scheduled, Schedules
@@ -14,21 +15,32 @@ from muniment.backup.schedule_rules import KEPT_MOST, Policy, Terms, is_daily
 from muniment.backup.timers import Timer
 from muniment.bundle.vault import Snapshot
 from muniment.canonical import Json
-from muniment.errors import Interrupted
-from muniment.faces.cli.backup_pages import show_plan, show_receipt
+from muniment.faces.cli.backup_pages import partial_of, show_plan, show_receipt
 from muniment.faces.cli.call import Call
+from muniment.faces.cli.confirm import given
 from muniment.faces.cli.frame import command, option
 from muniment.faces.cli.notices import tell_of
 from muniment.faces.cli.schedule_pages import show_choice, show_schedule, show_terms
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole, Word
-from muniment.faces.errors import NobodyToAsk
-from muniment.message import say, say_count
+from muniment.message import Message, say, say_count
 from muniment.path import printable
-from muniment.record.consent import WitnessKind
 
 _MIB = 1 << 20
 _MOST_MIB = 1 << 24
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _keeping(*, days: Message, weeks: Message) -> Callable[[F], F]:
+    """Gives a command the two options of a policy."""
+
+    def decorate(act: F) -> F:
+        for name, about in (("--keep-weekly", weeks), ("--keep-daily", days)):
+            act = option(name, metavar="N", type=Whole(0, KEPT_MOST), about=about)(act)
+        return act
+
+    return decorate
 
 
 @command(
@@ -62,17 +74,9 @@ _MOST_MIB = 1 << 24
     type=Whole(1, _MOST_MIB),
     about=say("Stop when more MiB than this are to be saved; otherwise twice of what there is now."),
 )
-@option(
-    "--keep-daily",
-    metavar="N",
-    type=Whole(0, KEPT_MOST),
-    about=say("After each run keep scheduled snapshots of the last N days that have any."),
-)
-@option(
-    "--keep-weekly",
-    metavar="N",
-    type=Whole(0, KEPT_MOST),
-    about=say("After each run keep scheduled snapshots of the last N weeks that have any."),
+@_keeping(
+    days=say("After each run keep scheduled snapshots of the last N days that have any."),
+    weeks=say("After each run keep scheduled snapshots of the last N weeks that have any."),
 )
 @option(
     "--api-dir",
@@ -151,16 +155,8 @@ def _propose(call: Call, terms: Terms, plan: Plan, timer: Timer) -> None:
 
 
 def _consent(call: Call, terms: Terms) -> None:
-    terminal, consents = call.terminal, call.house.workspace.consents
-    if terminal.can_ask:
-        question = say("Save this every day at {time} without asking again?", time=terms.daily)
-        if not call.options.yes and not terminal.ask(question):
-            raise Interrupted(where="schedule")
-        consents.give("schedule", terms.shown, WitnessKind.TERMINAL)
-    elif call.options.yes:
-        consents.give("schedule", terms.shown, WitnessKind.RELAYED)
-    else:
-        raise NobodyToAsk(why=say("a person consents to it at a terminal"))
+    question = say("Save this every day at {time} without asking again?", time=terms.daily)
+    given(call, "schedule", terms.shown, question, nobody=say("a person consents to it at a terminal"))
 
 
 def _install(call: Call, schedules: Schedules, timer: Timer) -> None:
@@ -238,13 +234,8 @@ def run_scheduled(call: Call) -> None:
         told = tell_of(call, error)
         call.terminal.result({"pruned": pruned, "notified": told})
         raise
-    lost = [fault for fault in receipt.faults if fault.kind != "changed"]
-    partial: Partial | None = None
-    told = None
-    if receipt.partial:
-        where = printable(lost[0].path)
-        partial = Partial(id=receipt.snapshot.id, count=len(lost), where=where, why=lost[0].finding)
-        told = tell_of(call, partial, backup_id=receipt.snapshot.id)
+    partial = partial_of(receipt) if receipt.partial else None
+    told = None if partial is None else tell_of(call, partial, backup_id=receipt.snapshot.id)
     value = {**receipt.to_json(), "pruned": pruned, "notified": told}
     call.terminal.result(value, lambda: show_receipt(call, receipt))
     if partial is not None:
@@ -261,17 +252,9 @@ def run_scheduled(call: Call) -> None:
     ),
     examples=("muniment backup prune --keep-daily 7 --keep-weekly 4 -n",),
 )
-@option(
-    "--keep-daily",
-    metavar="N",
-    type=Whole(0, KEPT_MOST),
-    about=say("Keep scheduled snapshots of the last N days that have any."),
-)
-@option(
-    "--keep-weekly",
-    metavar="N",
-    type=Whole(0, KEPT_MOST),
-    about=say("Keep scheduled snapshots of the last N weeks that have any."),
+@_keeping(
+    days=say("Keep scheduled snapshots of the last N days that have any."),
+    weeks=say("Keep scheduled snapshots of the last N weeks that have any."),
 )
 def prune(call: Call, keep_daily: int | None, keep_weekly: int | None) -> None:
     """Delete scheduled snapshots that a policy does not keep."""
@@ -298,17 +281,9 @@ def prune(call: Call, keep_daily: int | None, keep_weekly: int | None) -> None:
 
 
 def _confirm_prune(call: Call, choice: Choice) -> None:
-    terminal, consents = call.terminal, call.house.workspace.consents
-    if terminal.can_ask:
-        question = say_count(
-            "Delete {count} scheduled snapshot for good?",
-            "Delete {count} scheduled snapshots for good?",
-            len(choice.go),
-        )
-        if not call.options.yes and not terminal.ask(question):
-            raise Interrupted(where="prune")
-        consents.give("prune", choice.shown, WitnessKind.TERMINAL)
-    elif call.options.yes:
-        consents.give("prune", choice.shown, WitnessKind.RELAYED)
-    else:
-        raise NobodyToAsk(why=say("--yes confirms what -n shows"))
+    question = say_count(
+        "Delete {count} scheduled snapshot for good?",
+        "Delete {count} scheduled snapshots for good?",
+        len(choice.go),
+    )
+    given(call, "prune", choice.shown, question, nobody=say("--yes confirms what -n shows"))

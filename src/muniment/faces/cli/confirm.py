@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from muniment.errors import Interrupted
 from muniment.faces.cli.call import Call
+from muniment.faces.errors import NobodyToAsk
 from muniment.message import Message
 from muniment.record.consent import RELAYED, Confirmation, WitnessKind
 
@@ -18,13 +19,23 @@ def confirmed(call: Call, act: str, shown: bytes, question: Message) -> Confirma
     At a terminal the person is asked, unless `--yes` was typed there.  Elsewhere `--yes` counts
     as passed on by an agent, which suffices only for the acts that the setting names.
     """
-    consents = call.house.workspace.consents
-    if call.terminal.can_ask:
-        if not call.options.yes and not call.terminal.ask(question):
-            raise Interrupted(where=act)
+    given(call, act, shown, question)
+    return call.house.workspace.consents.spend(act, shown, call.house.settings().get(RELAYED))
+
+
+def given(
+    call: Call, act: str, shown: bytes, question: Message, *, where: str = "", nobody: Message | None = None
+) -> None:
+    """Get the act confirmed, for whoever spends it later; `nobody` says how it is done where none can
+    be asked, and `where` names what was not done."""
+    consents, terminal = call.house.workspace.consents, call.terminal
+    if terminal.can_ask:
+        if not call.options.yes and not terminal.ask(question):
+            raise Interrupted(where=where or act)
         consents.give(act, shown, WitnessKind.TERMINAL)
     elif call.options.yes:
         consents.give(act, shown, WitnessKind.RELAYED)
+    elif nobody is not None:
+        raise NobodyToAsk(why=nobody)
     else:
-        call.terminal.ask(question)
-    return consents.spend(act, shown, call.house.settings().get(RELAYED))
+        terminal.ask(question)

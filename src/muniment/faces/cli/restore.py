@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from muniment.backup.errors import NoUndo, RestoreStale, UndoIncomplete
+from muniment.backup.errors import NoUndo, RestoreLogBroken, RestoreStale, UndoIncomplete
 from muniment.backup.fetching import Fetched
 from muniment.backup.notices import Happened
-from muniment.backup.placing import Advance
+from muniment.backup.placing import Advance, clears, makes
 from muniment.backup.restore import Restores
 from muniment.backup.restore_log import HalfRestore
 from muniment.backup.restore_model import Applied, Item, Order, RestorePlan, Status, Undone
@@ -20,6 +21,7 @@ from muniment.canonical import Json
 from muniment.errors import Interrupted, NotVerified, RestoreHalfDone
 from muniment.faces.cli.backup_pages import pick
 from muniment.faces.cli.call import Call
+from muniment.faces.cli.confirm import given
 from muniment.faces.cli.frame import argument, command, option
 from muniment.faces.cli.notices import tell_of
 from muniment.faces.cli.restore_pages import (
@@ -35,7 +37,6 @@ from muniment.faces.errors import NobodyToAsk
 from muniment.faces.i18n.present import size
 from muniment.message import Message, say, say_count
 from muniment.path import printable
-from muniment.record.consent import WitnessKind
 
 _ID = say("A snapshot (bk_…).")
 
@@ -88,7 +89,17 @@ def restore(
     restores = call.house.restores
     if sum((go_on, start_over, cancel)) > 1:
         raise wrong(say("only one of --continue, --start-over, --cancel"), click.get_current_context())
-    half = restores.half()
+    try:
+        half = restores.half()
+    except RestoreLogBroken:
+        if not (start_over or cancel):
+            raise
+        aside = printable(str(restores.lay_log_aside()))
+        call.terminal.note(say("The restore log could not be read; it lies at {path} now.", path=aside))
+        if cancel:
+            call.terminal.result({"cancelled": True, "log": aside})
+            return
+        half = None
     if half is not None or go_on or cancel:
         choice = _half_done(call, half, go_on=go_on, start_over=start_over, cancel=cancel)
         if choice == "continue":
@@ -98,6 +109,11 @@ def restore(
         if choice == "cancel":
             _tell_left(call, left)
             return
+    if target is not None and (apply or overwrite or run or only or exact or plan_id):
+        raise wrong(
+            say("--target lays all of it into a new folder; no other choice goes with it"),
+            click.get_current_context(),
+        )
     snapshot = _picked(call, snapshot)
     if target is not None:
         _into(call, restores, snapshot, Path(target))
@@ -108,7 +124,8 @@ def restore(
         raise RestoreStale(where=plan.plan_id[:12], why=say("the plan shown was {plan}", plan=plan_id[:12]))
     if not apply:
         call.terminal.result(plan.to_json(), lambda: show_restore_plan(call, plan, fetched))
-        call.terminal.next_step(f"muniment backup restore {snapshot} --apply")
+        asked = [part for path in only for part in ("--only", path)] + ["--exact"] * exact
+        call.terminal.next_step(shlex.join(["muniment", "backup", "restore", snapshot, *asked, "--apply"]))
         return
     show_restore_plan(call, plan, fetched)
     order = _chosen(call, plan, overwrite=overwrite, exact=exact, run=run)
@@ -244,17 +261,10 @@ def _question(item: Item) -> Message:
 
 
 def _confirm(call: Call, order: Order) -> None:
-    consents = call.house.workspace.consents
-    terminal = call.terminal
-    if terminal.can_ask:
-        question = say_count("Restore {count} file?", "Restore {count} files?", sum(1 for _ in order.steps))
-        if not call.options.yes and not terminal.ask(question):
-            raise Interrupted(where=order.plan.backup_id)
-        consents.give("restore", order.shown, WitnessKind.TERMINAL)
-    elif call.options.yes:
-        consents.give("restore", order.shown, WitnessKind.RELAYED)
-    else:
-        raise NobodyToAsk(why=say("--yes confirms the plan shown"))
+    files = sum(1 for step in order.steps if not (makes(step) or clears(step)))
+    question = say_count("Restore {count} file?", "Restore {count} files?", files)
+    nobody = say("--yes confirms the plan shown")
+    given(call, "restore", order.shown, question, where=order.plan.backup_id, nobody=nobody)
 
 
 def _tell(
@@ -269,14 +279,9 @@ def _tell(
 
 def _show_open(call: Call, restores: Restores, name: str, fetched: Fetched | None) -> None:
     """The next section that the host's own tools restore."""
-    if fetched is None:
-        half = restores.half()
-        if half is None:
-            return
-        fetched = restores.fetching.find(half.backup_id)
-    for section, data in restores.api_of(fetched):
-        if section == name:
-            show_api(call, section, data)
+    data = restores.kept_section(name, fetched)
+    if data is not None:
+        show_api(call, name, data)
     call.terminal.next_step(f"muniment backup section-done {name}")
 
 

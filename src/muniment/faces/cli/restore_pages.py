@@ -50,8 +50,8 @@ def show_restore_plan(call: Call, plan: RestorePlan, fetched: Fetched) -> None:
     if aside:
         terminal.say(
             say_count(
-                "Machine state: {count} file, laid in {folder}, never in place.",
-                "Machine state: {count} files, laid in {folder}, never in place.",
+                "Machine state as it was (ledger, journals): {count} file, laid in {folder}; yours stays.",
+                "Machine state as it was (ledger, journals): {count} files, laid in {folder}; yours stays.",
                 aside,
                 folder=f".muniment/restored/{plan.backup_id}",
             )
@@ -63,7 +63,8 @@ def show_restore_plan(call: Call, plan: RestorePlan, fetched: Fetched) -> None:
 
 
 def _list(call: Call, plan: RestorePlan, status: Status) -> None:
-    shown = [item for item in plan.of(status) if is_counted(item)]
+    # A folder that is made says nothing that its files do not say; one that goes is shown.
+    shown = [item for item in plan.of(status) if status is Status.SURPLUS or is_counted(item)]
     if not shown:
         return
     terminal = call.terminal
@@ -74,6 +75,9 @@ def _list(call: Call, plan: RestorePlan, status: Status) -> None:
     sign = "+" if status is Status.NEW else "-"
     for item in shown:
         face = item.step.after or item.step.before
+        if not is_counted(item):
+            terminal.print(f"  {sign} {_name(item)}/")
+            continue
         link = face is not None and face.kind is Kind.LINK
         facts = f"-> {printable(face.target)}" if face and link else f"({face.size if face else 0} B)"
         terminal.print(f"  {sign} {_name(item)}  {facts}{_runs(call, item)}")
@@ -155,7 +159,12 @@ def show_applied(call: Call, applied: Applied, errors: int) -> None:
         )
     )
     if applied.aside:
-        terminal.say(say("Machine state of the snapshot lies in {folder}.", folder=printable(applied.aside)))
+        terminal.say(
+            say(
+                "Machine state as it was lies in {folder}; the ledger here goes on, and names that one.",
+                folder=printable(applied.aside),
+            )
+        )
     if applied.open:
         terminal.say(
             say("Still to be restored by the host's own tools: {names}", names=", ".join(applied.open))

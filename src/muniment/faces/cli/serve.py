@@ -7,7 +7,7 @@ import os
 from muniment.clock import system_clock
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command, option
-from muniment.faces.cli.usage import wrong
+from muniment.faces.cli.values import Whole
 from muniment.faces.web.logs import log_as_json
 from muniment.faces.web.reception import LOG, Reception, Rules
 from muniment.faces.web.serving import Server, listen
@@ -31,14 +31,17 @@ PORT = 8080
     rehearses=False,
 )
 @option("--host", metavar="ADDRESS", default="127.0.0.1", about=say("Listen at this address."))
-@option("--port", metavar="PORT", default=str(PORT), about=say("Listen at this port; 0 takes a free one."))
-def serve(call: Call, host: str, port: str) -> None:
+@option(
+    "--port",
+    metavar="PORT",
+    type=Whole(0, 65535),
+    default=PORT,
+    about=say("Listen at this port; 0 takes a free one."),
+)
+def serve(call: Call, host: str, port: int) -> None:
     """Keep snapshots for many users, over HTTP."""
-    number = int(port) if port.isascii() and port.isdigit() else -1
-    if not 0 <= number <= 65535:
-        raise wrong(say("--port: a whole number from 0 to 65535 was expected"))
     parts = call.house.served(loopback=is_loopback(host))
-    listening = listen(host, number)
+    listening = listen(host, port)
     log_as_json(system_clock, verbose=call.options.verbose)
     reception = Reception(
         parts.tenants,

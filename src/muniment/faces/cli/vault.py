@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muniment.bundle.vault import Listing, Soundness
 from muniment.canonical import Json
 from muniment.clock import system_clock
 from muniment.desk.vault import PARTS
@@ -33,16 +34,12 @@ def status(call: Call) -> None:
     if call.house.remote is not None:
         _show_remote(call, call.house.remote)
         return
-    vault, address = call.house.vault, address_of(call.house.vault_folder)
-    listing, holdings = vault.list(), vault.catalogue.holdings()
-    damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
+    vault = call.house.vault
+    holdings = vault.catalogue.holdings()
+    values, rows = _told(address_of(call.house.vault_folder), vault.identity, vault.list())
     call.terminal.result(
         {
-            "url": address,
-            "id": vault.identity,
-            "snapshots": len(listing.snapshots),
-            "damaged": list(damaged),
-            "uploading": listing.uploading,
+            **values,
             "packs": holdings.packs,
             "bytes": holdings.bytes,
             "unneeded_bytes": holdings.dead_bytes,
@@ -50,11 +47,7 @@ def status(call: Call) -> None:
         },
         lambda: call.terminal.lines(
             [
-                (say("place"), address),
-                (say("id"), vault.identity),
-                (say("snapshots"), len(listing.snapshots)),
-                (say("damaged"), ", ".join(damaged) or "0"),
-                (say("under way"), listing.uploading),
+                *rows,
                 (say("stored"), size(holdings.bytes)),
                 (say("needed by nothing"), size(holdings.dead_bytes)),
             ]
@@ -65,27 +58,32 @@ def status(call: Call) -> None:
 def _show_remote(call: Call, vault: RemoteVault) -> None:
     """What a client may know of a vault that a server keeps."""
     listing = vault.list()
-    damaged = [one.id for one in listing.snapshots if one.soundness.value == "damaged"]
-    rows: list[tuple[Message, object]] = [
-        (say("place"), vault.url),
-        (say("id"), vault.identity),
-        (say("snapshots"), len(listing.snapshots)),
+    values, rows = _told(vault.url, vault.identity, listing)
+    if listing.remaining is not None:
+        rows.append((say("slots left"), listing.remaining))
+    call.terminal.result({**values, "remaining": listing.remaining}, lambda: call.terminal.lines(rows))
+
+
+def _told(
+    address: str, identity: str, listing: Listing
+) -> tuple[dict[str, Json], list[tuple[Message, object]]]:
+    """What is told of any vault, to programs and to people."""
+    damaged = [one.id for one in listing.snapshots if one.soundness is Soundness.DAMAGED]
+    count = len(listing.snapshots)
+    values: dict[str, Json] = {
+        "url": address,
+        "id": identity,
+        "snapshots": count,
+        "damaged": list(damaged),
+        "uploading": listing.uploading,
+    }
+    return values, [
+        (say("place"), address),
+        (say("id"), identity),
+        (say("snapshots"), count),
         (say("damaged"), ", ".join(damaged) or "0"),
         (say("under way"), listing.uploading),
     ]
-    if listing.remaining is not None:
-        rows.append((say("slots left"), listing.remaining))
-    call.terminal.result(
-        {
-            "url": vault.url,
-            "id": vault.identity,
-            "snapshots": len(listing.snapshots),
-            "damaged": list(damaged),
-            "uploading": listing.uploading,
-            "remaining": listing.remaining,
-        },
-        lambda: call.terminal.lines(rows),
-    )
 
 
 @command(

@@ -12,7 +12,7 @@ from typing import Any
 
 from muniment.archive.card import fenced
 from muniment.backup.errors import DeleteNotConfirmed, RestoreStale
-from muniment.backup.model import Request, snapshot_json
+from muniment.backup.model import Request, deleted_json, snapshot_json
 from muniment.backup.plans import KeptPlan
 from muniment.backup.reading import compare
 from muniment.backup.restore_rules import choose
@@ -20,7 +20,6 @@ from muniment.backup.service import picked_bytes
 from muniment.canonical import Json
 from muniment.digest import sha256
 from muniment.errors import MunimentError
-from muniment.evidence import spell
 from muniment.faces.house import House
 from muniment.faces.tools import backup_shapes as shapes
 from muniment.faces.tools.arguments import read_arguments
@@ -120,10 +119,7 @@ def _list_all(house: House, _: Mapping[str, Any], __: Client) -> Answer:
 def _diff(house: House, arguments: Mapping[str, Any], _: Client) -> Answer:
     backups = house.backups
     changes = compare(backups.reading(arguments["before"]), backups.reading(arguments["after"]))
-    rows: list[Json] = [
-        {"path": spell(one.path), "kind": one.kind, "before": one.before, "after": one.after}
-        for one in changes[:CHANGES_MOST]
-    ]
+    rows: list[Json] = [one.to_json() for one in changes[:CHANGES_MOST]]
     return answered({"total": len(changes), "changes": rows})
 
 
@@ -172,16 +168,7 @@ def _delete(house: House, arguments: Mapping[str, Any], client: Client) -> Answe
         return witness
     house.workspace.consents.give("delete", shown, witness)
     gone, remaining = backups.delete(one.id, arguments["confirm"], shown)
-    return answered(
-        {
-            "deleted_backup_id": gone.id,
-            "user_label": gone.label,
-            "created_at": int(gone.created_at.timestamp()),
-            "size_bytes": gone.size,
-            "sections": list(gone.sections),
-            "remaining_slots": remaining,
-        }
-    )
+    return answered(deleted_json(gone, remaining))
 
 
 TOOLS = (

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from muniment.bundle.errors import BadBundle, BadExtent, BadIndex
 from muniment.bundle.vault import Listing, Snapshot, Stored
+from muniment.bundle.whole import CHUNK, ONE_SHOT_BELOW
 from muniment.clock import instant
 from muniment.disk.errors import Locked, NoSpace, TooManyOpen
 from muniment.errors import MunimentError
@@ -153,7 +154,7 @@ def listing_json(listing: Listing, identity: str) -> dict[str, Any]:
             "bundle_bytes": limits.size,
             "label": limits.label,
             "sessions": limits.sessions,
-            "one_shot_bytes": ONE_SHOT,
+            "one_shot_bytes": ONE_SHOT_BELOW,
             "chunk_bytes": CHUNK,
         },
         "vault": identity,
@@ -163,10 +164,3 @@ def listing_json(listing: Listing, identity: str) -> dict[str, Any]:
 def current_json(listing: Listing, sessions: Sequence[Upload]) -> list[dict[str, Any]]:
     """Everything that holds a slot."""
     return [*map(session_json, sessions), *map(snapshot_json, listing.snapshots)]
-
-
-ONE_SHOT = 10 << 20
-"""From so many bytes on a file is well sent by offsets (spec 5, HTTP)."""
-
-CHUNK = 10 << 20
-"""Bytes that are well sent at once then."""

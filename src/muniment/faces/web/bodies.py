@@ -33,9 +33,9 @@ class TooSlow(Exception):
 class Body:
     """The body of one request; `taken` counts its bytes."""
 
-    def __init__(self, request: Request, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, request: Request) -> None:
         self._stream = request.stream().__aiter__()
-        self._silence = silence_s
+        self._silence = SILENCE_S
         self._waits = request.headers.get("expect", "").lower() == "100-continue"
         self._begun = 0.0
         self.taken = 0

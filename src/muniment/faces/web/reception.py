@@ -16,7 +16,7 @@ from muniment.bundle.vault import Listing, Stored
 from muniment.clock import Clock
 from muniment.errors import MunimentError
 from muniment.faces.web.answers import current_json, plain_refusal, refusal
-from muniment.faces.web.bodies import SILENCE_S, Body, TooSlow
+from muniment.faces.web.bodies import Body, TooSlow
 from muniment.faces.web.metrics import Metrics
 from muniment.ids import Entropy
 from muniment.vault.access import Network, bearer, peer_of, require_peer
@@ -122,7 +122,6 @@ class Reception:
         clock: Clock,
         entropy: Entropy,
         rules: Rules,
-        silence_s: float = SILENCE_S,
     ) -> None:
         self.tenants = tenants
         self.ring = ring
@@ -134,13 +133,12 @@ class Reception:
         self.readers = anyio.CapacityLimiter(READERS)
         self.draining = False
         self._entropy = entropy
-        self._silence = silence_s
 
     def known(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """A call that needs a token."""
 
         async def answered(request: Request) -> Response:
-            body = Body(request, self._silence)
+            body = Body(request)
             caller = Caller(self, request, body, "")
             most = UNKNOWN_MOST
 
@@ -168,7 +166,7 @@ class Reception:
         """A call that needs no token, from an address that may call."""
 
         async def answered(request: Request) -> Response:
-            caller = Caller(self, request, Body(request, self._silence), "")
+            caller = Caller(self, request, Body(request), "")
 
             async def act() -> Response:
                 self._require_peer(caller)
