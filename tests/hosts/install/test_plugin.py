@@ -52,8 +52,10 @@ def test_hooks_and_servers_are_those_of_an_installation() -> None:
     (server,) = installed.configurations[1].entries
     own = document(".mcp.json")["mcpServers"]["muniment"]
     assert own == {key: value for key, value in server.value.items() if key != "type"}
-    for entry in cursor(home, {}, plugin.PROGRAM, home).configurations[1].entries[1:]:
-        assert document("hooks/cursor-hooks.json")["hooks"][entry.path[1]] == [entry.value]
+    events = cursor(home, {}, plugin.PROGRAM, home).configurations[1].entries[1:]
+    assert document("hooks/cursor-hooks.json")["hooks"] == {one.path[1]: [one.value] for one in events}
+    # A sub-agent of Cursor is nobody to whom a handoff could be recorded.
+    assert {one.path[1] for one in events} == {"sessionStart", "preToolUse", "stop"}
 
 
 def test_skills_and_words_are_all_there() -> None:
