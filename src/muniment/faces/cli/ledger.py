@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -23,6 +23,7 @@ from muniment.faces.i18n.present import instant
 from muniment.message import Message, say, say_count
 from muniment.path import RelPath
 from muniment.record.errors import NotInLedger
+from muniment.record.event import Event
 from muniment.record.locate import locate_digest, locate_path
 from muniment.record.reference import Kind
 from muniment.record.verify import Verdict, name_damage
@@ -250,9 +251,9 @@ def export(call: Call, folder: str) -> None:
     with Root.open(real_folder(place.parent)) as parent:
         parent.claim_folder(RelPath.parse(place.name), 0o755)
         with parent.below(RelPath.parse(place.name)) as root:
-            lines = (event.line() for event in workspace.ledger.events())
-            write_verified(root, RelPath.parse("ledger.jsonl"), lines)
+            # Others may append meanwhile: the copy ends with the event that the witness saw last.
             witness = bear_witness(workspace.ledger, workspace.identity.root_id)
+            write_verified(root, RelPath.parse("ledger.jsonl"), _until(witness, workspace.ledger.events()))
             write_verified(root, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
     call.terminal.result(
         {"folder": str(place), "witness": witness.to_json()},
@@ -265,6 +266,13 @@ def export(call: Call, folder: str) -> None:
             )
         ),
     )
+
+
+def _until(witness: Witness, events: Iterable[Event]) -> Iterator[bytes]:
+    for event in events if witness.count else ():
+        yield event.line()
+        if event.event_id == witness.event_id:
+            return
 
 
 LEDGER = Group(
