@@ -19,6 +19,9 @@ from mcp_types import CallToolResult, TextContent
 
 SOURCE = Path(__file__).parents[2] / "src"
 
+PATIENCE_S = 900
+"""After how long something that never comes is given up; nothing is measured by it."""
+
 Era = Literal["legacy", "2026-07-28"]
 ERAS: tuple[Era, ...] = ("legacy", "2026-07-28")
 
