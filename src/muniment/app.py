@@ -519,11 +519,11 @@ class House:
     def _whole(self) -> Whole:
         from muniment.desk.vault import Whole
 
-        return Whole(lambda: None if self.remote is not None else self.existing_vault)
+        return Whole(lambda: None if self.remote is not None else self._own_vault)
 
     def any_vault(self) -> Vault | None:
         """The vault that is set, of this machine or a server's; none is made."""
-        return self.remote or self.existing_vault
+        return self.remote or self._own_vault
 
     @cached_property
     def whereabouts(self) -> Whereabouts:
@@ -536,8 +536,8 @@ class House:
         return whereabouts(self.settings().get(VAULT_URL), saved)
 
     @property
-    def existing_vault(self) -> VaultStore | None:
-        """The vault if there is one; none is made."""
+    def _own_vault(self) -> VaultStore | None:
+        """The vault of this machine, if there is one; none is made."""
         from muniment.vault.mark import MARK
 
         folder = self.whereabouts.folder

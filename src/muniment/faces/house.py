@@ -154,10 +154,6 @@ class House(Protocol):
         """Where the vault lies, found without opening or making it."""
 
     @property
-    def existing_vault(self) -> VaultStore | None:
-        """The vault if there is one; none is made."""
-
-    @property
     def restores(self) -> Restores:
         """What brings snapshots back."""
 

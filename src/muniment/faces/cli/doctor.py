@@ -40,7 +40,7 @@ def doctor(call: Call) -> ExitCode | None:
     """Look for what is wrong, and mend what is safe to mend."""
     house = call.house
     workspace = house.workspace
-    kept = Kept(house.whereabouts, lambda: house.existing_vault)
+    kept = Kept(house.whereabouts, house.any_vault)
     findings = examine(
         workspace,
         mend=not call.options.dry_run,
