@@ -230,9 +230,13 @@ class _Reading:
             return text
         if read_reference(text) is not None:
             return self._call.house.desk.resolve(text).text
-        if not Path(text).exists():
+        path = Path(text)
+        if not path.exists():
             raise NoReference(where=printable(text[:200]))
-        return Path(text)
+        if is_export(path) or is_job_export(path):
+            why = say("the export of a handoff or a job is judged alone: {path}", path=printable(text))
+            raise wrong(why, click.get_current_context())
+        return path
 
     def _outside(self, path: Path, advance: Advance) -> Verdict:
         house = self._call.house
