@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from muniment.canonical import Json
-from muniment.clock import read_instant, system_clock
+from muniment.clock import system_clock
 from muniment.desk.desk import Story
 from muniment.desk.errors import NoReference, NothingRecorded
 from muniment.desk.ledger import LEDGER
@@ -26,7 +26,7 @@ from muniment.faces.cli.handoff import verify_export
 from muniment.faces.cli.progress import Advance
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole
-from muniment.faces.i18n.present import instant
+from muniment.faces.i18n.present import recorded_instant
 from muniment.job.export.reading import is_export as is_job_export
 from muniment.message import Message, say, say_count
 from muniment.path import printable
@@ -128,7 +128,8 @@ def _tell(call: Call, story: Story) -> None:
             say_count("{count} event speaks of it:", "{count} events speak of it:", story.events_total)
         )
         rows = [
-            [_when(one.at), one.kind, printable(one.subject), f"ev_{one.event_id}"] for one in story.events
+            [recorded_instant(one.at), one.kind, printable(one.subject), f"ev_{one.event_id}"]
+            for one in story.events
         ]
         terminal.table([say("when"), say("event"), say("subject"), say("reference")], rows)
 
@@ -324,14 +325,7 @@ def _moment(one: Moment) -> list[object]:
     mark, word, _ = _WORTHS[one.worth]
     worth = say("{mark} {word}", mark=mark, word=word)
     event = one.event
-    return [_when(event.at), event.kind, printable(event.subject), worth, ", ".join(one.within)]
-
-
-def _when(text: str) -> str:
-    try:
-        return instant(read_instant(text))
-    except ValueError:
-        return text
+    return [recorded_instant(event.at), event.kind, printable(event.subject), worth, ", ".join(one.within)]
 
 
 def _since(text: str | None) -> datetime | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from muniment.canonical import Json, NotJson, canonical, read_json
-from muniment.clock import read_instant
 from muniment.desk.ledger import ReadWhole, read_whole
 from muniment.digest import Digest
 from muniment.disk.root import Root, real_folder
@@ -19,7 +18,7 @@ from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole
-from muniment.faces.i18n.present import instant
+from muniment.faces.i18n.present import recorded_instant
 from muniment.message import Message, say, say_count
 from muniment.path import RelPath
 from muniment.record.errors import NotInLedger
@@ -49,17 +48,10 @@ def tail(call: Call, count: int) -> None:
             call.terminal.say(say("The ledger is empty."))
             return
         columns = [say("when"), say("event"), say("subject"), say("id")]
-        rows = [[_when(event.at), event.kind, event.subject, event.event_id] for event in events]
+        rows = [[recorded_instant(event.at), event.kind, event.subject, event.event_id] for event in events]
         call.terminal.table(columns, rows)
 
     call.terminal.result({"events": [event.to_json() for event in events]}, show)
-
-
-def _when(text: str) -> str:
-    try:
-        return instant(read_instant(text))
-    except ValueError:
-        return text
 
 
 @command()
