@@ -97,6 +97,13 @@ def text_of(result: CallToolResult) -> str:
     return block.text
 
 
+def content_of(result: CallToolResult) -> dict[str, Any]:
+    """What a call gave for programs; where it gave nothing, the test fails with its words."""
+    assert result.structured_content is not None, text_of(result)
+    content: dict[str, Any] = result.structured_content
+    return content
+
+
 class Pipes:
     """A server spoken to by hand, a line of JSON at a time, in the older era."""
 
