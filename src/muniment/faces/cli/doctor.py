@@ -24,6 +24,8 @@ _SUBJECTS = {
     "permissions": say("permissions"),
     "file system": say("file system"),
     "ledger": say("ledger"),
+    "clock": say("clock"),
+    "session": say("session"),
     "containers": say("containers"),
     "schedule": say("schedule"),
     "vault": say("vault"),
@@ -47,6 +49,7 @@ def doctor(call: Call) -> ExitCode | None:
         subjects=house.subjects(),
         vault=kept,
         containers=house.containers.runtime,
+        session=house.current_session,
         schedule=house.scheduled,
     )
 
