@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from muniment import __version__
 from muniment.disk import platform
 from muniment.disk.errors import AlreadyThere, named
 from muniment.disk.root import Root
+from muniment.disk.tree import remove_tree
 from muniment.disk.write import scratch_name, write_verified
+from muniment.errors import MunimentError
 from muniment.hosts import offered
 from muniment.hosts.cursor.setup import hooks as cursor_hooks
 from muniment.hosts.skills import host_page
@@ -73,10 +76,15 @@ def write(folder: Path, content: Mapping[RelPath, bytes]) -> list[RelPath]:
             raise AlreadyThere(where=printable(str(folder)))
         scratch = RelPath((scratch_name(),))
         above.claim_folder(scratch)
-        for place, data in content.items():
-            above.make_folders((scratch / place).parent)
-            write_verified(above, scratch / place, data)
-        with above.parent(scratch) as (fd, name), named(str(folder)):
-            platform.rename_exclusive(fd, name, fd, folder.name)
-            platform.sync_folder(fd)
+        try:
+            for place, data in content.items():
+                above.make_folders((scratch / place).parent)
+                write_verified(above, scratch / place, data)
+            with above.parent(scratch) as (fd, name), named(str(folder)):
+                platform.rename_exclusive(fd, name, fd, folder.name)
+                platform.sync_folder(fd)
+        except BaseException:
+            with suppress(MunimentError):  # the act's own error matters more
+                remove_tree(above, scratch)
+            raise
     return list(content)
