@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
 import json
@@ -183,6 +184,20 @@ def test_a_copy_overwrites_nothing(kept: AtWork, tmp_path: Path) -> None:
     assert (answer.code, answer.object["error"]) == (5, "ALREADY_THERE")
     assert [path.name for path in out.iterdir()] == ["mine"]
     assert kept.call("ledger", "export", str(tmp_path / "no" / "such")).code == 7
+
+
+def test_a_copy_that_can_not_be_made_leaves_nothing(
+    kept: AtWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli_ledger, "canonical", full)  # when the witness is written
+    before = set(tmp_path.iterdir())
+    assert kept.call("ledger", "export", str(tmp_path / "out")).code == 1
+    assert set(tmp_path.iterdir()) == before
+    monkeypatch.undo()
+    kept.done("ledger", "export", str(tmp_path / "out"))
 
 
 def test_a_copy_can_not_be_rehearsed(kept: AtWork, tmp_path: Path) -> None:

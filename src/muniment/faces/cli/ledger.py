@@ -11,6 +11,7 @@ import click
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.desk.ledger import ReadWhole, read_whole
 from muniment.digest import Digest
+from muniment.disk.copy import new_folder
 from muniment.disk.root import Root, real_folder
 from muniment.disk.write import write_verified
 from muniment.errors import ExitCode
@@ -240,13 +241,14 @@ def export(call: Call, folder: str) -> None:
     """Copy the ledger out, with a witness."""
     workspace = call.house.workspace
     place = Path(folder)
-    with Root.open(real_folder(place.parent)) as parent:
-        parent.claim_folder(RelPath.parse(place.name), 0o755)
-        with parent.below(RelPath.parse(place.name)) as root:
-            # Others may append meanwhile: the copy ends with the event that the witness saw last.
-            witness = bear_witness(workspace.ledger, workspace.identity.root_id)
-            write_verified(root, RelPath.parse("ledger.jsonl"), _until(witness, workspace.ledger.events()))
-            write_verified(root, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
+    with (
+        Root.open(real_folder(place.parent)) as parent,
+        new_folder(parent, RelPath.parse(place.name)) as inside,
+    ):
+        # Others may append meanwhile: the copy ends with the event that the witness saw last.
+        witness = bear_witness(workspace.ledger, workspace.identity.root_id)
+        write_verified(inside, RelPath.parse("ledger.jsonl"), _until(witness, workspace.ledger.events()))
+        write_verified(inside, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
     call.terminal.result(
         {"folder": str(place), "witness": witness.to_json()},
         lambda: call.terminal.say(
