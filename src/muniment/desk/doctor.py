@@ -120,7 +120,7 @@ def _rooms(subject: Subject) -> Iterator[Finding]:
     ended here: that takes a person's word."""
     for one in subject.unfinished():
         if one.fault is not None:
-            yield Finding(one.reference, Level.WRONG, _step(say("{what}", what=one.fault), one))
+            yield Finding(one.reference, Level.WRONG, _step(one.fault, one))
         elif subject.prefix == SNAPSHOTS:
             state = say("restored by half") if one.half else say("announced, and nobody said that it is kept")
             yield Finding(one.reference, Level.WARNING, _step(state, one))

@@ -80,7 +80,7 @@ class Whole:
         except MunimentError as error:
             standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
             why = (error.why,) if error.why is not None else ()
-            return Verdict(VAULT, standing, say("{what}", what=error.message), why, step)
+            return Verdict(VAULT, standing, error.message, why, step)
         if found is None:
             return None
         if found.sound:
