@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,11 @@ def compile_catalogues(project: Path) -> list[Path]:
         if whole is not None:
             target = folder / "LC_MESSAGES" / "muniment.mo"
             target.parent.mkdir(exist_ok=True)
-            with target.open("wb") as stream:
+            # Somebody may be reading it: in its place it is whole at every moment.
+            fresh = target.with_stem(f"{target.stem}.{os.getpid()}")
+            with fresh.open("wb") as stream:
                 write_mo(stream, whole)
+            fresh.replace(target)
             written.append(target)
     return written
 

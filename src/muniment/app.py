@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +104,7 @@ class House:
         self._one_session = one_session
         self._told: list[Told] = []
         self._host_session_id: str | None = None
+        self._held = ExitStack()
 
     def for_client(self, root: str | None, *, one_session: bool) -> House:
         """A house of its own for one call of an MCP client; see `faces.house`."""
@@ -116,13 +118,8 @@ class House:
         )
 
     def close(self) -> None:
-        """Let the workspace's folder and the vault go, if they were opened."""
-        if "root" in self.__dict__:
-            self.root.close()
-        if "vault" in self.__dict__:
-            self.vault.close()
-        if "remote" in self.__dict__ and self.remote is not None:
-            self.remote.close()
+        """Let go of every folder and vault that was opened, the last first."""
+        self._held.close()
 
     @cached_property
     def found(self) -> Found:
@@ -155,7 +152,7 @@ class House:
 
         require_supported()
         _ = self.hosted  # a workspace that contradicts the host is refused before it is opened
-        return Root.open(self.found.path)
+        return self._held.enter_context(Root.open(self.found.path))
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -330,7 +327,9 @@ class House:
 
         require_supported()
         limits = limits_of(self.settings())
-        return open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
+        vault = open_directory(self.vault_folder, clock=system_clock, limits=limits, after=tidy)
+        self._held.callback(vault.close)
+        return vault
 
     @cached_property
     def remote(self) -> RemoteVault | None:
@@ -348,7 +347,9 @@ class House:
 
         address = Address.of(url)
         source = token_source(address, settings, self._environment, system_clock)
-        return RemoteVault(address, source, note=self._note)
+        remote = RemoteVault(address, source, note=self._note)
+        self._held.callback(remote.close)
+        return remote
 
     @cached_property
     def whole_snapshots(self) -> WholeSnapshots:
@@ -497,7 +498,8 @@ class House:
 
             store = None
             if os.path.isdir(place):
-                store = JobStore(Root.open(place), clock=workspace.clock, entropy=workspace.entropy)
+                folder = self._held.enter_context(Root.open(place))
+                store = JobStore(folder, clock=workspace.clock, entropy=workspace.entropy)
             found.append(JobSubject(store, workspace.ledger, jobs, lambda: self.jobs))
         return [*found, backup]
 
@@ -517,11 +519,11 @@ class House:
     def _whole(self) -> Whole:
         from muniment.desk.vault import Whole
 
-        return Whole(lambda: None if self.remote is not None else self.existing_vault)
+        return Whole(lambda: None if self.remote is not None else self._own_vault)
 
     def any_vault(self) -> Vault | None:
         """The vault that is set, of this machine or a server's; none is made."""
-        return self.remote or self.existing_vault
+        return self.remote or self._own_vault
 
     @cached_property
     def whereabouts(self) -> Whereabouts:
@@ -534,8 +536,8 @@ class House:
         return whereabouts(self.settings().get(VAULT_URL), saved)
 
     @property
-    def existing_vault(self) -> VaultStore | None:
-        """The vault if there is one; none is made."""
+    def _own_vault(self) -> VaultStore | None:
+        """The vault of this machine, if there is one; none is made."""
         from muniment.vault.mark import MARK
 
         folder = self.whereabouts.folder
@@ -702,9 +704,10 @@ class House:
     @cached_property
     def jobs(self) -> JobService:
         """The room that keeps the record of executions."""
-        from muniment.job.opening import open_jobs
+        from muniment.job.opening import jobs_folder, service_of
 
-        return open_jobs(self.workspace, self.settings(), actor=self._actor)
+        folder = self._held.enter_context(jobs_folder(self.settings()))
+        return service_of(self.workspace, folder, self.settings(), actor=self._actor)
 
     @property
     def containers(self) -> Containers:

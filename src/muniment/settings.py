@@ -32,7 +32,8 @@ class Setting(Generic[T]):
     `name` is its dotted name in TOML; `read` turns a TOML value or an environment text into the
     value and raises `ValueError` with a sentence when it can not; `about` is for people.  A
     `personal` one decides what is run or where something is sent, and is never taken from a file of
-    the workspace, since whoever wrote the workspace would decide it.
+    the workspace, since whoever wrote the workspace would decide it.  The value of a `secret` one is
+    never shown.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Setting(Generic[T]):
     about: str
     aliases: tuple[str, ...] = ()
     personal: bool = False
+    secret: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:

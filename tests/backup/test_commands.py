@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.backup.world import RULES, put
-from tests.faces.calling import Screen
+from tests.faces.calling import Answer, Screen
 
 from muniment.app import House
 from muniment.faces.cli.main import run
@@ -19,21 +16,6 @@ from muniment.faces.tools.tool import Answer as ToolAnswer
 from muniment.faces.tools.tool import Client
 
 TOOLS = {tool.shape.name: tool for tool in ROOM}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back from one call."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def object(self) -> dict[str, Any]:
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
 
 
 class Desk:

@@ -235,6 +235,8 @@ def test_an_exported_handoff_is_judged_by_its_room(walked: Walked, tmp_path: Pat
     assert walked.call("handoff", "export", walked.handoff, str(proof)).code == 0
     answer = walked.call("verify", str(proof), "--json")
     assert answer.code == 0 and answer.object["complete"] is True
+    among_others = walked.call("verify", str(proof), "ledger", "--json").object
+    assert among_others["error"] == "USAGE" and "judged alone" in among_others["why"]
 
 
 def test_every_room_keeps_the_form_of_a_subject(walked: Walked) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.archive.command import muniment
-from tests.archive.scene import Scene, look, open_scene
+from tests.archive.scene import NOON, Scene, look, open_scene
 
 from muniment.desk.doctor import Level, examine
 from muniment.disk.platform import Mount
@@ -35,6 +37,7 @@ def test_a_workspace_in_which_all_is_well(scene: Scene) -> None:
         "permissions": Level.GOOD,
         "file system": Level.GOOD,
         "ledger": Level.GOOD,
+        "clock": Level.GOOD,
     }
     assert look(scene.path) == before
     assert muniment(scene.path, "doctor").code == 0
@@ -92,9 +95,36 @@ def test_a_file_system_that_other_machines_share_is_told(
 
 
 def test_findings_for_programs(scene: Scene, tmp_path: Path) -> None:
-    """The command line looks at the vault and at what runs containers as well."""
+    """The command line looks at the session, the vault and what runs containers as well."""
     vault = {"MUNIMENT_VAULT": (tmp_path / "vault").as_uri()}
     answer = muniment(scene.path, "doctor", "--json", environment=vault)
     told = answer.object["findings"]
-    assert {one["subject"] for one in told} == {*levels(scene), "vault", "containers"} and answer.code == 0
+    assert {one["subject"] for one in told} == {
+        *levels(scene),
+        "session",
+        "vault",
+        "containers",
+    } and answer.code == 0
     assert all(set(one) == {"subject", "level", "message"} for one in told)
+
+
+def test_a_clock_that_went_back_is_told(scene: Scene) -> None:
+    (newest,) = scene.workspace.ledger.last(1)
+    earlier = replace(scene.workspace, clock=lambda: NOON - timedelta(days=1))
+    (found,) = (one for one in examine(earlier, mend=True) if one.subject == "clock")
+    assert found.level is Level.WARNING and newest.at in str(found.message)
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "level", "said"),
+    [
+        ({}, 0, "good", "none is told"),
+        ({"MUNIMENT_SESSION_KEY": "agent:main:abc123"}, 0, "good", "abc123, from: host"),
+        ({"MUNIMENT_SESSION_KEY": "agent:main:unknown"}, 4, "wrong", "invalid Session"),
+        ({"MUNIMENT_SESSION_KEY": "agent:main:cron:j:run:r"}, 4, "wrong", "knows no job j"),
+    ],
+)
+def test_who_tells_the_session(scene: Scene, told: dict[str, str], code: int, level: str, said: str) -> None:
+    answer = muniment(scene.path, "doctor", "--json", environment=told)
+    (found,) = (one for one in answer.object["findings"] if one["subject"] == "session")
+    assert (answer.code, found["level"]) == (code, level) and said in found["message"]

@@ -58,6 +58,18 @@ def test_everything_is_read_over_the_line(agent: Agent) -> None:
     assert [(one["reference"], one["path"]) for one in hits] == [(agent.snapshot, "workspace/memory/note.md")]
 
 
+def test_the_doctor_asks_the_server(agent: Agent) -> None:
+    def vault() -> dict[str, str]:
+        found = agent.ask("doctor")["findings"]
+        return {one["subject"]: one["level"] for one in found if "vault" in one["subject"]}
+
+    # When it was checked and what uploads left there, only its keeper can tell.
+    assert vault() == {"vault": "good", "vault's device": "good"}
+    assert "1 snapshot" in agent.work.call("doctor", environment=agent.environment).out
+    agent.served.close()
+    assert vault() == {"vault": "warning"}
+
+
 def test_what_the_server_damaged_is_red(agent: Agent) -> None:
     (pack,) = (one for one in agent.served.folder.rglob("packs/**/*") if one.is_file())
     pack.write_bytes(flipped(pack.read_bytes(), 60))

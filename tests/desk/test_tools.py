@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 from tests.desk.walk import REPORT, Walked
-from tests.tools.server import ERAS, Era, talk, text_of
+from tests.tools.server import ERAS, Era, content_of, talk, text_of
 
 DIGEST = f"sha256:{hashlib.sha256(REPORT).hexdigest()}"
 
@@ -24,12 +24,6 @@ def calls(walk: Walked, era: Era, *asked: tuple[str, dict[str, Any]]) -> list[Ca
     return talk(walk.workspace, era, say, environment=walk.environment)
 
 
-def told(result: CallToolResult) -> dict[str, Any]:
-    assert result.structured_content is not None, text_of(result)
-    found: dict[str, Any] = result.structured_content
-    return found
-
-
 @pytest.mark.parametrize("era", ERAS)
 def test_the_desk_answers(walked: Walked, era: Era) -> None:
     status, shown, found, verified, moments = calls(
@@ -41,15 +35,15 @@ def test_the_desk_answers(walked: Walked, era: Era) -> None:
         ("desk_verify", {"all": True}),
         ("desk_timeline", {"count": 3}),
     )
-    assert told(status)["not_archived"] == walked.call("status", "--json").object["not_archived"]
-    assert told(shown)["reference"] == walked.report
-    assert set(told(shown)["within"]) == {walked.handoff, walked.job}
-    assert {one["reference"] for one in told(found)["hits"]} == {
+    assert content_of(status)["not_archived"] == walked.call("status", "--json").object["not_archived"]
+    assert content_of(shown)["reference"] == walked.report
+    assert set(content_of(shown)["within"]) == {walked.handoff, walked.job}
+    assert {one["reference"] for one in content_of(found)["hits"]} == {
         walked.report, walked.handoff, walked.job, walked.older, walked.newer,
     }  # fmt: skip
-    assert told(verified)["good"] is True
-    assert {one["reference"] for one in told(verified)["verified"]} == walked.everything
-    assert told(moments)["events"] == walked.call("timeline", "--json", "--count", "3").object["events"]
+    assert content_of(verified)["good"] is True
+    assert {one["reference"] for one in content_of(verified)["verified"]} == walked.everything
+    assert content_of(moments)["events"] == walked.call("timeline", "--json", "--count", "3").object["events"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -65,9 +59,9 @@ def test_what_is_wrong_is_an_error_of_the_call(walked: Walked, era: Era) -> None
         ("desk_verify", {}),
         ("desk_find", {"text": "x", "sessionKey": "agent:main:a"}),
     )
-    assert verified.is_error and told(verified)["verified"][0]["reference"] == walked.job
-    assert told(verified)["counts"] == {"good": 7, "bad": 1}
-    assert one.is_error and {each["standing"] for each in told(one)["verified"]} == {"good", "bad"}
+    assert verified.is_error and content_of(verified)["verified"][0]["reference"] == walked.job
+    assert content_of(verified)["counts"] == {"good": 7, "bad": 1}
+    assert one.is_error and {each["standing"] for each in content_of(one)["verified"]} == {"good", "bad"}
     assert found.is_error
     assert text_of(unknown).startswith("Desk blocked: Nothing here has the reference job:nosuch")
     assert unknown.is_error and neither.is_error and extra.is_error

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,14 +101,14 @@ def fleet(ground: Ground) -> None:
 
 def free_port(ground: Ground, word: str = "8080") -> None:
     """That port of the page is one that is free here, with as many digits."""
-    with socket.socket() as asked:
-        for number in random.sample(range(2000, 9999), 100):
-            try:
-                asked.bind(("127.0.0.1", number))
-                break
-            except OSError:
-                continue
-    ground.words[word] = str(number)
+    taken = set(ground.words.values())
+    for number in random.sample(range(2000, 9999), 100):
+        with socket.socket() as asked, suppress(OSError):
+            asked.bind(("127.0.0.1", number))
+            if str(number) not in taken:
+                ground.words[word] = str(number)
+                return
+    raise RuntimeError("no port is free")
 
 
 def found(ground: Ground) -> None:

@@ -55,7 +55,6 @@ def demo(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProces
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
         check=False,
     )
 

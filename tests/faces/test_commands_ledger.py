@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.faces.at_work import AtWork
 
+from muniment.clock import system_clock
+from muniment.disk.root import Root
+from muniment.faces.cli import ledger as cli_ledger
 from muniment.faces.cli.ledger import _STATES
 from muniment.record import locate
+from muniment.record.event import Draft
+from muniment.record.state import open_workspace
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "zh-CN"])
 
@@ -179,6 +186,20 @@ def test_a_copy_overwrites_nothing(kept: AtWork, tmp_path: Path) -> None:
     assert kept.call("ledger", "export", str(tmp_path / "no" / "such")).code == 7
 
 
+def test_a_copy_that_can_not_be_made_leaves_nothing(
+    kept: AtWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli_ledger, "canonical", full)  # when the witness is written
+    before = set(tmp_path.iterdir())
+    assert kept.call("ledger", "export", str(tmp_path / "out")).code == 1
+    assert set(tmp_path.iterdir()) == before
+    monkeypatch.undo()
+    kept.done("ledger", "export", str(tmp_path / "out"))
+
+
 def test_a_copy_can_not_be_rehearsed(kept: AtWork, tmp_path: Path) -> None:
     answer = kept.call("ledger", "export", str(tmp_path / "out"), "-n", "--json")
     assert (answer.code, answer.object["error"]) == (2, "NO_REHEARSAL")
@@ -215,6 +236,25 @@ def test_a_ledger_rewritten_behind_a_witness(kept: AtWork, tmp_path: Path) -> No
     assert len(kept.records()) == 3
     assert kept.call("ledger", "verify", "-n").code == 0
     assert kept.call("ledger", "verify", "-n", "--witness", str(tmp_path / "out/witness.json")).code == 4
+
+
+@pytest.mark.parametrize("act", ["write_verified", "bear_witness"])
+def test_a_copy_is_whole_although_somebody_appends_meanwhile(
+    kept: AtWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    plain = getattr(cli_ledger, act)
+
+    def overtaken(*arguments: Any, **named: Any) -> Any:
+        found = plain(*arguments, **named)
+        with Root.open(kept.folder) as root:
+            open_workspace(root, clock=system_clock).ledger.append(Draft("test.meanwhile", "x"))
+        return found
+
+    monkeypatch.setattr(cli_ledger, act, overtaken)
+    told = kept.asked("ledger", "export", str(tmp_path / "out"))
+    monkeypatch.undo()
+    assert told["witness"]["count"] == 3 and len(kept.records()) > 3
+    assert kept.call("verify", str(tmp_path / "out")).code == 0
 
 
 def test_an_older_witness_still_fits_a_ledger_that_grew(kept: AtWork, tmp_path: Path) -> None:

@@ -183,7 +183,6 @@ def test_in_a_real_process(tmp_path: Path, kind: str) -> None:
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(PROJECT / "src")},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == (0 if kind in KEPT else 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.faces.at_work import AtWork
 from tests.faces.calling import call
 
 from muniment.faces.cli.root import ROOT
@@ -45,6 +46,18 @@ def test_for_a_program() -> None:
         ("confirm.relayed", ["plan", "create"]),
         ("vault.url", ""),
     ]
+
+
+def test_a_secret_is_never_shown(work: AtWork) -> None:
+    environment = {"MUNIMENT_JOB_WES_TOKEN": "s3cret-word"}
+    for more in ([], ["--explain"], ["--json"]):
+        answer = work.call("settings", *more, environment=environment)
+        assert answer.code == 0 and "job.wes_token" in answer.out
+        assert "s3cret" not in answer.out + answer.err
+    (told,) = work.call("settings", "job.wes_token", "--json", environment=environment).object["settings"]
+    assert (told["value"], told["origin"]) == (None, "environment")
+    assert "not shown" in work.call("settings", "job.wes_token", environment=environment).out
+    assert work.asked("settings", "job.wes_token")["settings"][0]["value"] == ""
 
 
 def test_a_name_that_nothing_has() -> None:

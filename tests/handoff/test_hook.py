@@ -71,6 +71,15 @@ def test_it_names_what_is_missing_and_lets_go_when_nothing_is(place: Place, host
     assert handoffs.check(handoff).trace.complete
 
 
+def test_it_speaks_the_readers_language_and_the_commands_stay(place: Place) -> None:
+    handoff = dispatch(place.reopen(), "claude")
+    _, reason, _ = hook(event_of("claude", place), LANG="zh_CN.UTF-8")
+    first, *owed, last = reason.split("\n")
+    assert handoff in first and "交接" in first and "如实" in last
+    assert f"`muniment handoff return {handoff} --conclusion …`" in owed[-1]
+    assert "employee_memory" in owed[0] and "agents/mei/MEMORY.md" in owed[0]
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_three_times_at_most_and_never_twice_without_a_change(place: Place, host: str) -> None:
     dispatch(place.reopen(), host)
@@ -213,5 +222,6 @@ print([name for name, file in files.items() if "site-packages" in file and not n
     assert foreign == "[]"
     assert ours == str(
         ["muniment", "muniment.__main__", "muniment.faces", "muniment.faces.hooks",
-         "muniment.faces.hooks.subagent_stop"]
+         "muniment.faces.hooks.event", "muniment.faces.hooks.records",
+         "muniment.faces.hooks.subagent_stop", "muniment.faces.hooks.words"]
     )  # fmt: skip

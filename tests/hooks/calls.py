@@ -31,49 +31,37 @@ def patch(name: str, verdict: str, *lines: str) -> Call:
     return name, "apply_patch", {"command": "\n".join(("*** Begin Patch", *lines, "*** End Patch"))}, verdict
 
 
+def write(name: str, path: str, verdict: str) -> Call:
+    return name, "Write", {"file_path": path, "content": "x"}, verdict
+
+
+def edit(name: str, path: str, verdict: str) -> Call:
+    return name, "Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, verdict
+
+
 FILES: list[Call] = [
-    ("write a new file", "Write", {"file_path": "{w}/report.md", "content": "x"}, ALLOW),
-    ("write into the archive", "Write", {"file_path": "{w}/archives/s1/T/new.md", "content": "x"}, ARCHIVE),
-    (
-        "write over a deliverable",
-        "Write",
-        {"file_path": "{w}/archives/s1/T/report.md", "content": ""},
-        ARCHIVE,
-    ),
-    ("write with a relative path", "Write", {"file_path": "archives/s1/T/report.md", "content": ""}, ARCHIVE),
-    ("write by ..", "Write", {"file_path": "{w}/sub/../archives/s1/T/report.md", "content": ""}, ARCHIVE),
-    (
-        "write out of the archive by ..",
-        "Write",
-        {"file_path": "{w}/archives/../new.md", "content": ""},
-        ALLOW,
-    ),
-    (
-        "write through a folder's link",
-        "Write",
-        {"file_path": "{w}/keep/s1/T/report.md", "content": ""},
-        ARCHIVE,
-    ),
-    ("write through a file's link", "Write", {"file_path": "{w}/inside.md", "content": ""}, ARCHIVE),
-    ("write through two links", "Write", {"file_path": "{w}/out/back/archives/s1/a", "content": ""}, ARCHIVE),
-    (
-        "write into somebody's own archives",
-        "Write",
-        {"file_path": "{w}/plain/archives/x.md", "content": ""},
-        ALLOW,
-    ),
-    ("write a name that begins alike", "Write", {"file_path": "{w}/archives.md", "content": ""}, ALLOW),
-    ("write a folder that begins alike", "Write", {"file_path": "{w}/archives2/a.md", "content": ""}, ALLOW),
-    ("write a Chinese name", "Write", {"file_path": "{w}/资料/报告.md", "content": "归档"}, ALLOW),
-    ("write a Chinese name into the archive", "Write", {"file_path": "{w}/archives/s1/报告.md"}, ARCHIVE),
-    ("write a name that is not UTF-8", "Write", {"file_path": "{w}/archives/s1/T/\udcff.md"}, ARCHIVE),
-    ("edit the archived plan", "Edit", {"file_path": "{w}/archives/s1/PLAN.md", "old_string": "a"}, ALLOW),
-    ("write over the archived plan", "Write", {"file_path": "{w}/archives/s1/PLAN.md", "content": ""}, ALLOW),
-    ("make a plan where none was archived", "Write", {"file_path": "{w}/archives/s2/PLAN.md"}, ARCHIVE),
-    ("edit a PLAN.md that is no plan", "Edit", {"file_path": "{w}/archives/s1/T/PLAN.md"}, ARCHIVE),
-    ("edit what may be edited", "Edit", {"file_path": "{w}/archives/s1/T/run.log", "old_string": "a"}, ALLOW),
-    ("make what may be edited", "Write", {"file_path": "{w}/archives/s1/T/other.log"}, ARCHIVE),
-    ("edit a deliverable", "Edit", {"file_path": "{w}/archives/s1/T/report.md", "old_string": "a"}, ARCHIVE),
+    write("write a new file", "{w}/report.md", ALLOW),
+    write("write into the archive", "{w}/archives/s1/T/new.md", ARCHIVE),
+    write("write over a deliverable", "{w}/archives/s1/T/report.md", ARCHIVE),
+    write("write with a relative path", "archives/s1/T/report.md", ARCHIVE),
+    write("write by ..", "{w}/sub/../archives/s1/T/report.md", ARCHIVE),
+    write("write out of the archive by ..", "{w}/archives/../new.md", ALLOW),
+    write("write through a folder's link", "{w}/keep/s1/T/report.md", ARCHIVE),
+    write("write through a file's link", "{w}/inside.md", ARCHIVE),
+    write("write through two links", "{w}/out/back/archives/s1/a", ARCHIVE),
+    write("write into somebody's own archives", "{w}/plain/archives/x.md", ALLOW),
+    write("write a name that begins alike", "{w}/archives.md", ALLOW),
+    write("write a folder that begins alike", "{w}/archives2/a.md", ALLOW),
+    write("write a Chinese name", "{w}/资料/报告.md", ALLOW),
+    write("write a Chinese name into the archive", "{w}/archives/s1/报告.md", ARCHIVE),
+    write("write a name that is not UTF-8", "{w}/archives/s1/T/\udcff.md", ARCHIVE),
+    edit("edit the archived plan", "{w}/archives/s1/PLAN.md", ALLOW),
+    write("write over the archived plan", "{w}/archives/s1/PLAN.md", ALLOW),
+    write("make a plan where none was archived", "{w}/archives/s2/PLAN.md", ARCHIVE),
+    edit("edit a PLAN.md that is no plan", "{w}/archives/s1/T/PLAN.md", ARCHIVE),
+    edit("edit what may be edited", "{w}/archives/s1/T/run.log", ALLOW),
+    write("make what may be edited", "{w}/archives/s1/T/other.log", ARCHIVE),
+    edit("edit a deliverable", "{w}/archives/s1/T/report.md", ARCHIVE),
     ("edit it many times", "MultiEdit", {"file_path": "{w}/archives/s1/T/report.md", "edits": []}, ARCHIVE),
     (
         "edit a notebook",
@@ -83,9 +71,9 @@ FILES: list[Call] = [
     ),
     ("edit a notebook of the workspace", "NotebookEdit", {"notebook_path": "{w}/a.ipynb"}, ALLOW),
     ("read the archive", "Read", {"file_path": "{w}/archives/s1/T/report.md"}, ALLOW),
-    ("write an installed skill", "Edit", {"file_path": "{w}/skills/backup/SKILL.md"}, SKILL),
-    ("write beside its page", "Write", {"file_path": "{w}/skills/backup/scripts/pack.py"}, SKILL),
-    ("write a skill of one's own", "Write", {"file_path": "{w}/skills/mine/SKILL.md"}, ALLOW),
+    edit("write an installed skill", "{w}/skills/backup/SKILL.md", SKILL),
+    write("write beside its page", "{w}/skills/backup/scripts/pack.py", SKILL),
+    write("write a skill of one's own", "{w}/skills/mine/SKILL.md", ALLOW),
     ("archive by the tool", "mcp__muniment__archive", {"kind": "file", "sourcePath": "report.md"}, ALLOW),
 ]
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -205,3 +208,22 @@ def test_a_command_that_never_ends_is_ended_with_all_it_started() -> None:
 def test_a_command_that_never_stops_talking_is_ended() -> None:
     with pytest.raises(LaunchFailed, match="more than 1000 bytes"):
         launch(["yes"], output_max=1000)
+
+
+def test_a_command_is_ended_when_the_person_stops_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+
+    def stop(_: threading.Timer) -> None:
+        raise KeyboardInterrupt
+
+    def end(group: int) -> None:
+        ended.append(group)
+        os.killpg(group, signal.SIGKILL)
+
+    monkeypatch.setattr(threading.Timer, "start", stop)
+    monkeypatch.setattr("muniment.hosts.launch._end", end)
+    with pytest.raises(KeyboardInterrupt):
+        launch(["sleep", "1000"])
+    (group,) = ended
+    with pytest.raises(ProcessLookupError):
+        os.kill(group, 0)

@@ -12,7 +12,6 @@ from tests.job.registries import awaiting, finished
 
 from muniment.app import House
 from muniment.job import opening
-from muniment.job.opening import open_jobs
 from muniment.job.writer import dump
 
 FLOW = str(HERE / "flows" / "count.cwl")
@@ -45,7 +44,8 @@ def test_at_a_terminal_the_table_is_shown_and_the_yes_is_the_person_s(tmp_path: 
     said = program("submit", "j", "--json")
     assert said.code == 0 and said.object["confirmed"]["witness"] == "terminal"
     house = House(workspace=None, environment=program.environment, note=lambda message: None)
-    until_ended(open_jobs(house.workspace, house.settings()), "j")
+    until_ended(house.jobs, "j")
+    house.close()
     said = program("finalize", "j")
     assert "report.txt" in said.out and "finalize (complete)" in said.out
     assert program("verify", "j").code == 0

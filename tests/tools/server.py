@@ -19,6 +19,9 @@ from mcp_types import CallToolResult, TextContent
 
 SOURCE = Path(__file__).parents[2] / "src"
 
+PATIENCE_S = 900
+"""After how long something that never comes is given up; nothing is measured by it."""
+
 Era = Literal["legacy", "2026-07-28"]
 ERAS: tuple[Era, ...] = ("legacy", "2026-07-28")
 
@@ -92,6 +95,13 @@ def text_of(result: CallToolResult) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
     return block.text
+
+
+def content_of(result: CallToolResult) -> dict[str, Any]:
+    """What a call gave for programs; where it gave nothing, the test fails with its words."""
+    assert result.structured_content is not None, text_of(result)
+    content: dict[str, Any] = result.structured_content
+    return content
 
 
 class Pipes:

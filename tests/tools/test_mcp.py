@@ -14,7 +14,7 @@ from mcp import Client, MCPError
 from mcp.client.session import ClientRequestContext
 from mcp_types import CallToolResult, ListRootsResult, ListToolsResult, Root
 from pydantic import FileUrl
-from tests.tools.server import Era, call, talk, text_of
+from tests.tools.server import Era, call, content_of, talk, text_of
 
 ARCHIVE_TOOLS = {"archive", "archive_list", "archive_verify", "archive_status"}
 HANDOFF_TOOLS = {
@@ -276,7 +276,7 @@ def test_an_absolute_path_outside_is_refused(workspace: Path, era: Era) -> None:
 
 def test_an_absolute_path_inside_is_taken(workspace: Path, era: Era) -> None:
     result = call(workspace, era, "archive", {"kind": "file", "sourcePath": f"{workspace}/report.md"})
-    assert not result.is_error and result.structured_content["evidence"][0]["from"] == "report.md"
+    assert not result.is_error and content_of(result)["evidence"][0]["from"] == "report.md"
 
 
 def test_an_argument_that_does_not_exist_is_refused_by_every_tool(workspace: Path, era: Era) -> None:
@@ -315,7 +315,7 @@ def test_list_verify_and_status_tell_what_is(workspace: Path, era: Era) -> None:
         (one,) = workspace.glob("archives/*/*/notes.md")
         one.write_text("# Nodes\n")
         found["bad"] = await client.call_tool("archive_verify", {})
-        reference = found["report.md"].structured_content["evidence"][0]["reference"]
+        reference = content_of(found["report.md"])["evidence"][0]["reference"]
         found["one"] = await client.call_tool("archive_verify", {"reference": reference})
         found["unknown"] = await client.call_tool("archive_verify", {"reference": "arc_X"})
         return found
@@ -326,15 +326,15 @@ def test_list_verify_and_status_tell_what_is(workspace: Path, era: Era) -> None:
     assert found["done"].structured_content == {"not_archived": []}
     Draft202012Validator(schemas["status"]).validate(found["open"].structured_content)
     Draft202012Validator(schemas["list"]).validate(found["list"].structured_content)
-    assert [one["from"] for one in found["list"].structured_content["archived"]] == ["notes.md", "report.md"]
+    assert [one["from"] for one in content_of(found["list"])["archived"]] == ["notes.md", "report.md"]
     assert found["none"].structured_content == {"total": 0, "archived": []}
     for name, failed in (("good", False), ("bad", True), ("one", False)):
         result = found[name]
         Draft202012Validator(schemas["verify"]).validate(result.structured_content)
-        assert (result.is_error, result.structured_content["intact"]) == (failed, not failed)
+        assert (result.is_error, content_of(result)["intact"]) == (failed, not failed)
         assert text_of(result).startswith("```json\n") and text_of(result).endswith("\n```")
         assert json.loads(text_of(result)[8:-4]) == result.structured_content
-    standings = {one["path"]: one["standing"] for one in found["bad"].structured_content["verified"]}
+    standings = {one["path"]: one["standing"] for one in content_of(found["bad"])["verified"]}
     assert sorted(standings.values()) == ["changed", "intact"]
     assert found["unknown"].is_error
     assert text_of(found["unknown"]).endswith("(code: UNKNOWN_REFERENCE)")
@@ -350,11 +350,11 @@ def test_a_request_tells_its_session_and_an_environment_does_not(workspace: Path
         meta={"sessionKey": "agent:main:abc123"},
         environment=shared,
     )
-    (evidence,) = result.structured_content["evidence"]
+    (evidence,) = content_of(result)["evidence"]
     assert (evidence["archive_id"], evidence["archive_id_source"]) == ("abc123", "host")
     (workspace / "report.md").write_text(CONTENT)
     result = call(workspace, era, "archive", {"kind": "file", "sourcePath": "report.md"}, environment=shared)
-    assert result.structured_content["evidence"][0]["archive_id_source"] == "fallback"
+    assert content_of(result)["evidence"][0]["archive_id_source"] == "fallback"
 
 
 def test_a_server_of_one_session_believes_its_environment(workspace: Path, era: Era) -> None:
@@ -373,7 +373,7 @@ def test_a_server_of_one_session_believes_its_environment(workspace: Path, era: 
     assert text_of(other).startswith("Archive blocked: invalid Session")
     assert "agent:main:first" in text_of(other) and "agent:main:other" in text_of(other)
     result = call(workspace, era, "archive", given, "--one-session", environment=own)
-    (evidence,) = result.structured_content["evidence"]
+    (evidence,) = content_of(result)["evidence"]
     assert (evidence["archive_id"], evidence["archive_id_source"]) == ("first", "host")
 
 
@@ -415,7 +415,7 @@ def test_the_clients_root_is_the_workspace(workspace: Path, tmp_path: Path, era:
         return ListRootsResult(roots=[Root(uri=FileUrl(root.as_uri())), Root(uri=FileUrl(tmp_path.as_uri()))])
 
     result = call(workspace, era, "archive", {"kind": "file", "sourcePath": "report.md"}, roots=roots)
-    (evidence,) = result.structured_content["evidence"]
+    (evidence,) = content_of(result)["evidence"]
     assert evidence["workspace_rule"] == "host"
     assert (root / evidence["to"]).read_text() == CONTENT
     assert everything(workspace) == {"report.md": CONTENT.encode()}
@@ -436,7 +436,7 @@ def test_a_client_without_roots_to_tell_is_served_where_the_server_is(workspace:
         return ListRootsResult(roots=[])
 
     result = call(workspace, era, "archive", {"kind": "file", "sourcePath": "report.md"}, roots=roots)
-    assert not result.is_error and result.structured_content["evidence"][0]["workspace_rule"] == "current"
+    assert not result.is_error and content_of(result)["evidence"][0]["workspace_rule"] == "current"
 
 
 def test_calls_at_once_have_each_their_own_address(workspace: Path, era: Era) -> None:
@@ -458,8 +458,8 @@ def test_calls_at_once_have_each_their_own_address(workspace: Path, era: Era) ->
         return found
 
     found = talk(workspace, era, ask)
-    assert found.pop(-1).structured_content["intact"] is True
-    places = {number: result.structured_content["evidence"][0]["to"] for number, result in found.items()}
+    assert content_of(found.pop(-1))["intact"] is True
+    places = {number: content_of(result)["evidence"][0]["to"] for number, result in found.items()}
     assert len(set(places.values())) == 8
     for number, place in places.items():
         assert (workspace / place).read_text() == f"# {number}\n"
@@ -480,6 +480,6 @@ def test_a_large_folder_is_told_of_on_the_way(workspace: Path, era: Era) -> None
         return await client.call_tool("archive", given, progress_callback=hear)
 
     result = talk(workspace, era, ask)
-    assert result.structured_content["evidence"][0]["bytes"] == part * parts
+    assert content_of(result)["evidence"][0]["bytes"] == part * parts
     # once every 8 MiB, over the bytes read before the move
     assert told[:5] == [8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20]

@@ -13,7 +13,7 @@ import anyio
 import pytest
 from mcp import Client
 from tests.faults.stage import refuse_or_skip
-from tests.tools.server import ERAS, Era, Pipes, command, piped, variables
+from tests.tools.server import ERAS, PATIENCE_S, Era, Pipes, command, piped, variables
 
 from muniment.archive.model import Receipt, Request
 from muniment.disk.root import Root
@@ -124,7 +124,7 @@ def test_a_cancelled_act_stops_at_its_next_step(tmp_path: Path, era: Era) -> Non
                 group.cancel_scope.cancel()
 
         anyio.run(whole_talk)
-        assert archive.ended.wait(60)
+        assert archive.ended.wait(PATIENCE_S)
     assert isinstance(archive.stopped_by, Interrupted), "an error of ours, so that all is put back"
 
 

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client
 from tests.handoff.conftest import CONCLUSION, WORKLOG, packet
-from tests.tools.server import Era, Talk, talk
+from tests.tools.server import PATIENCE_S, Era, Talk, talk
 from tests.tools.test_handoff import environment
 
 ENTRY = WORKLOG.decode().strip()
@@ -99,9 +100,9 @@ def test_a_tool_dispatches_only_to_agents_that_the_person_has_set(workspace: Pat
         sent = await tell.good("handoff_dispatch", agent="reader", **given)
         assert sent["dispatch"]["provider_receipt"]["argv"][0] == "sh"
         assert (await tell.good("handoff_look", handoff=handoff)) == sent
-        for _ in range(300):
-            if (await tell.good("handoff_collect", handoff=handoff))["collected"]:
-                break
+        with anyio.fail_after(PATIENCE_S):
+            while not (await tell.good("handoff_collect", handoff=handoff))["collected"]:
+                pass
         assert (await tell.good("handoff_check", handoff=handoff))["trace"]["complete"]
 
     converse(workspace, era, scene)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
-from muniment.clock import instant
+from muniment.clock import instant, read_instant
 from muniment.desk.finding import Finding, Level
 from muniment.desk.status import SNAPSHOTS
 from muniment.desk.vault import Kept, look_at_vault
@@ -19,6 +19,7 @@ from muniment.disk.journal import Act
 from muniment.disk.tree import walk_stats
 from muniment.disk.write import is_scratch
 from muniment.errors import MunimentError
+from muniment.hosts.session import Session
 from muniment.job.container_runtime import ContainerRuntime
 from muniment.job.errors import RuntimeMissing
 from muniment.message import Message, say, say_count
@@ -40,6 +41,7 @@ def examine(
     subjects: Sequence[Subject] = (),
     vault: Kept | None = None,
     containers: ContainerRuntime | None = None,
+    session: Callable[[], Session | None] | None = None,
     schedule: Callable[[], Scheduled | None] = lambda: None,
 ) -> list[Finding]:
     """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
@@ -50,15 +52,31 @@ def examine(
         _permissions,
         _file_system,
         _ledger,
+        _clock,
     )
     found = [finding for look in looks for finding in look(workspace, mend)]
     found += [finding for subject in subjects for finding in _rooms(subject)]
+    if session is not None:
+        found.append(_session(session))
     found += _schedule(schedule)
     if vault is not None:
         found += look_at_vault(vault, workspace.clock(), mend=mend)
     if containers is not None:
         found.append(_containers(containers))
     return found
+
+
+def _session(current: Callable[[], Session | None]) -> Finding:
+    """Who tells the session, as far as it is known without asking for one or minting one."""
+    try:
+        found = current()
+    except MunimentError as error:
+        why = say("{what} {where}: {why}", what=error.message, where=error.where, why=error.why or "")
+        return Finding("session", Level.WRONG, why)
+    if found is None:
+        return Finding("session", Level.GOOD, say("none is told to this call"))
+    told = say("{id}, from: {source}", id=found.archive_id, source=found.source.value)
+    return Finding("session", Level.GOOD, told)
 
 
 def _containers(runtime: ContainerRuntime) -> Finding:
@@ -102,7 +120,7 @@ def _rooms(subject: Subject) -> Iterator[Finding]:
     ended here: that takes a person's word."""
     for one in subject.unfinished():
         if one.fault is not None:
-            yield Finding(one.reference, Level.WRONG, _step(say("{what}", what=one.fault), one))
+            yield Finding(one.reference, Level.WRONG, _step(one.fault, one))
         elif subject.prefix == SNAPSHOTS:
             state = say("restored by half") if one.half else say("announced, and nobody said that it is kept")
             yield Finding(one.reference, Level.WARNING, _step(state, one))
@@ -242,6 +260,22 @@ def _file_system(workspace: Workspace, mend: bool) -> Iterator[Finding]:
             place=printable(mount.mount_point),
         ),
     )
+
+
+def _clock(workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Whether the clock went back behind what was recorded; records are in order all the same."""
+    newest = workspace.ledger.last(1)
+    ahead = False
+    with contextlib.suppress(ValueError):  # nobody can tell the time of such an event
+        ahead = bool(newest) and read_instant(newest[0].at) > workspace.clock()
+    if ahead:
+        what = say(
+            "it stands before the newest event, of {at}; new addresses would tell a false time",
+            at=newest[0].at,
+        )
+        yield Finding("clock", Level.WARNING, what)
+    else:
+        yield Finding("clock", Level.GOOD, say("nothing that was recorded lies ahead of it"))
 
 
 def _ledger(workspace: Workspace, mend: bool) -> Iterator[Finding]:

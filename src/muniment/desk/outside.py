@@ -63,12 +63,8 @@ def judge(path: Path, workspace: Workspace | None, watch: Watch = unwatched) -> 
         raise
     except MunimentError as error:
         standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
-        details = tuple(
-            say("{where}: {why}", where=printable(error.where), why=error.why or error.message)
-            for _ in range(1)
-            if error.where or error.why
-        )
-        return Verdict(reference, standing, say("{what}", what=error.message), details)
+        why = say("{where}: {why}", where=printable(error.where), why=error.why or error.message)
+        return Verdict(reference, standing, error.message, (why,) if error.where or error.why else ())
     return finding if isinstance(finding, Verdict) else Verdict(reference, Standing.GOOD, finding)
 
 

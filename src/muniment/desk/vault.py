@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from muniment.bundle.vault import Snapshot, Soundness
+from muniment.bundle.vault import Snapshot, Soundness, Vault
 from muniment.clock import instant
 from muniment.desk.finding import Finding, Level
 from muniment.errors import MunimentError, NotVerified
@@ -25,10 +25,11 @@ CHECK_AFTER = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The vault of a workspace: where it lies, and how to open it; None is opened where there is none."""
+    """The vault of a workspace, of this machine or a server's: where it lies, and how to open it; None
+    is opened where there is none."""
 
     place: Whereabouts
-    open: Callable[[], VaultStore | None]
+    open: Callable[[], Vault | None]
 
 
 VAULT = "vault"
@@ -79,7 +80,7 @@ class Whole:
         except MunimentError as error:
             standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
             why = (error.why,) if error.why is not None else ()
-            return Verdict(VAULT, standing, say("{what}", what=error.message), why, step)
+            return Verdict(VAULT, standing, error.message, why, step)
         if found is None:
             return None
         if found.sound:
@@ -115,7 +116,7 @@ def look_at_vault(kept: Kept, now: datetime, *, mend: bool) -> Iterator[Finding]
     yield Finding("vault", Level.GOOD, say("{place}: {count}", place=address, count=count))
     yield _place(kept.place)
     yield _damaged(snapshots)
-    if kept.place.folder is not None:
+    if isinstance(vault, VaultStore):  # of a server's its keeper is told
         yield _checked(kept.place, bool(snapshots), now)
         yield _leftovers(vault, mend=mend)
 

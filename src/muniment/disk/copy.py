@@ -6,9 +6,11 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from muniment.disk import platform
-from muniment.disk.errors import IntoItself, ReadbackFailed, SourceChanged, SpecialFile, named
+from muniment.disk.errors import AlreadyThere, IntoItself, ReadbackFailed, SourceChanged, SpecialFile, named
 from muniment.disk.root import Root, open_regular
 from muniment.disk.tree import Measured, check_stamps, measure, remove_tree
 from muniment.disk.write import CHUNK, FORGET_BEYOND, chunks_of, new_token, scratch_name, write_all
@@ -54,6 +56,37 @@ def copy_verified(
     except BaseException:
         withdraw(target, target_rel, token)
         say_if_changed(source, source_rel, measured)
+        raise
+
+
+@contextmanager
+def new_folder(beside: Root, rel: RelPath, mode: int = 0o755) -> Iterator[Root]:
+    """A new folder, filled in the block under another name; it has its own when the block ends well.
+
+    `AlreadyThere` when the name is taken; after an error nothing of it is left.
+
+    >>> import tempfile
+    >>> from muniment.disk.write import write_verified
+    >>> with tempfile.TemporaryDirectory() as place, Root.open(place) as root:
+    ...     with new_folder(root, RelPath.parse("a")) as inside:
+    ...         _ = write_verified(inside, RelPath.parse("b"), b"x")
+    ...         root.exists(RelPath.parse("a"))
+    ...     root.read(RelPath.parse("a/b"))
+    False
+    b'x'
+    """
+    if beside.exists(rel):
+        raise AlreadyThere(where=printable(os.path.join(beside.path, rel.posix)))
+    staging = staging_of(rel, new_token())
+    try:
+        beside.claim_folder(staging, mode)
+        with beside.below(staging) as inside:
+            yield inside
+        with beside.parent(rel) as (fd, name), named(rel):
+            platform.rename_exclusive(fd, staging.name, fd, name)
+            platform.sync_folder(fd)
+    except BaseException:
+        discard(beside, staging)
         raise
 
 

@@ -90,6 +90,9 @@ class House(Protocol):
     def session(self) -> Session:
         """The session that the host tells; where none is owed, the one that stands in."""
 
+    def current_session(self) -> Session | None:
+        """The session as far as it is known: no command is run for it, and none is minted."""
+
     def card_root(self) -> str:
         """What cards with an absolute path show before the archive id."""
 
@@ -152,10 +155,6 @@ class House(Protocol):
     @property
     def whereabouts(self) -> Whereabouts:
         """Where the vault lies, found without opening or making it."""
-
-    @property
-    def existing_vault(self) -> VaultStore | None:
-        """The vault if there is one; none is made."""
 
     @property
     def restores(self) -> Restores:

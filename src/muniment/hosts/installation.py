@@ -13,12 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
-from muniment.digest import sha256
+from muniment.digest import Digest, sha256
 from muniment.disk.errors import NotThere
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.errors import MunimentError
+from muniment.hosts.spot import LIMIT, Held, held_at, remove_held
 from muniment.message import say
 from muniment.path import RelPath, printable
 from muniment.record.errors import StateDamaged
@@ -28,7 +29,6 @@ from muniment.record.state import FOLDER, Workspace
 PLACE = FOLDER / "installed"
 INSTALLED = "host.installed"
 UNINSTALLED = "host.uninstalled"
-_LIMIT = 16 << 20
 
 
 class State(StrEnum):
@@ -74,34 +74,43 @@ class Installation:
     def plan(self) -> list[Change]:
         """What installing would do."""
         entries = self._entries()
-        return [Change(path, self._state(entries, path, data)[0]) for path, data in self.files.items()]
+        return [
+            Change(path, _state(entries.get(path, _Entry()), held_at(self.root, path), data)[0])
+            for path, data in self.files.items()
+        ]
 
     def install(self) -> list[Change]:
-        """Put every file in its place and read it back; what stood there is kept first."""
+        """Put every file in its place and read it back; what stood there is kept first.
+
+        What somebody writes there at the same moment stays, and is `AlreadyThere` or `Overtaken`.
+        """
         workspace = self.record()
         self.root.make_folders(PLACE, 0o700)
         with locked(self.root, PLACE / "lock"):
             entries = self._entries()
-            changes: list[Change] = []
+            found: list[tuple[Change, Held | None]] = []
             for path, data in self.files.items():
-                state, foreign = self._state(entries, path, data)
-                entry = entries.get(path.posix, _Entry())
+                held = held_at(self.root, path)
+                state, foreign = _state(entries.get(path, _Entry()), held, data)
+                entry = entries.get(path, _Entry())
                 before = entry.before if foreign is None else self._keep(foreign)
                 ours = tuple(dict.fromkeys((*entry.ours, sha256(data).hex)))
-                entries[path.posix] = _Entry(ours, before)
-                changes.append(Change(path, state))
+                entries[path] = _Entry(ours, before)
+                found.append((Change(path, state), held))
             self._write(entries)
-            for change in changes:
+            for change, held in found:
                 if change.state is not State.UNCHANGED:
                     self.root.make_folders(change.path.parent)
-                    write_verified(self.root, change.path, self.files[change.path], replace=True, mode=0o444)
+                    self._put(change.path, self.files[change.path], held, 0o444)
             told: dict[str, Json] = {path.posix: sha256(data).hex for path, data in self.files.items()}
             workspace.ledger.append(Draft(INSTALLED, self.host, {"files": told}))
-        return changes
+        return [change for change, _ in found]
 
     def removal(self) -> list[Change]:
         """What taking them away would do."""
-        return [self._leaving(path, entry) for path, entry in self._entries().items()]
+        return [
+            Change(path, _leaving(entry, held_at(self.root, path))) for path, entry in self._entries().items()
+        ]
 
     def uninstall(self) -> list[Change]:
         """Take away what is still ours, and put back what stood there; what was changed since stays."""
@@ -109,15 +118,10 @@ class Installation:
         self.root.make_folders(PLACE, 0o700)
         with locked(self.root, PLACE / "lock"):
             entries = self._entries()
-            changes = [self._leaving(path, entry) for path, entry in entries.items()]
-            for change in changes:
-                before = entries[change.path.posix].before
-                if change.state is State.PUT_BACK and before is not None:
-                    kept = self.root.read(PLACE / before, _LIMIT)
-                    write_verified(self.root, change.path, kept, replace=True)
-                elif change.state is State.REMOVED:
-                    self.root.unlink(change.path)
-                    self.root.sync_folder(change.path.parent)
+            for path, entry in entries.items():
+                if _leaving(entry, held_at(self.root, path)) is State.PUT_BACK:
+                    self._kept(entry.before)  # refuses before anything is changed
+            changes = [self._take(path, entry) for path, entry in entries.items()]
             for folder in sorted({change.path.parent for change in changes}, key=lambda one: -len(one.parts)):
                 with suppress(MunimentError):  # something else lies in it
                     self.root.remove_folder(folder)
@@ -126,37 +130,38 @@ class Installation:
             workspace.ledger.append(Draft(UNINSTALLED, self.host, {"files": told}))
         return changes
 
-    # What there is
+    def _take(self, path: RelPath, entry: _Entry) -> Change:
+        held = held_at(self.root, path)
+        state = _leaving(entry, held)
+        if held is not None and state is State.REMOVED and not remove_held(self.root, path, held):
+            return Change(path, State.KEPT)  # it was changed just now
+        if held is not None and state is State.PUT_BACK:
+            kept = self._kept(entry.before)
+            self._put(path, kept.data, held, kept.mode)
+        return Change(path, state)
 
-    def _state(self, entries: Mapping[str, _Entry], path: RelPath, data: bytes) -> tuple[State, bytes | None]:
-        """What becomes of a file, and the bytes that stand there and are not ours."""
-        now = self._now(path)
-        if now is None:
-            return State.NEW, None
-        if now == data:
-            return State.UNCHANGED, None
-        return State.REPLACED, None if sha256(now).hex in entries.get(path.posix, _Entry()).ours else now
+    def _put(self, path: RelPath, data: bytes, over: Held | None, mode: int) -> None:
+        """Put bytes in the place of exactly what was seen there."""
+        if over is None:
+            write_verified(self.root, path, data, mode=mode)
+        else:
+            write_verified(self.root, path, data, replace=True, over=sha256(over.data), mode=mode)
 
-    def _leaving(self, path: str, entry: _Entry) -> Change:
-        rel = RelPath.parse(path)
-        now = self._now(rel)
-        if now is None:
-            return Change(rel, State.GONE)
-        if sha256(now).hex not in entry.ours:
-            return Change(rel, State.KEPT)
-        return Change(rel, State.REMOVED if entry.before is None else State.PUT_BACK)
+    def _keep(self, held: Held) -> str:
+        """Keep a copy with its mode, under its digest."""
+        if not self.root.exists(PLACE / held.digest):
+            write_verified(self.root, PLACE / held.digest, held.data, replace=True, mode=held.mode)
+        return held.digest
 
-    def _now(self, path: RelPath) -> bytes | None:
-        try:
-            return self.root.read(path, _LIMIT)
-        except NotThere:
-            return None
-
-    def _keep(self, data: bytes) -> str:
-        digest = sha256(data).hex
-        if not self.root.exists(PLACE / digest):
-            write_verified(self.root, PLACE / digest, data, replace=True, mode=0o600)
-        return digest
+    def _kept(self, digest: str | None) -> Held:
+        """The copy of what stood there; one that is gone or is something else by now is `StateDamaged`."""
+        assert digest is not None
+        place = PLACE / digest
+        held = held_at(self.root, place)
+        if held is None or held.digest != digest:
+            why = say("it does not hold what its name says")
+            raise StateDamaged(where=printable(place.posix), why=why)
+        return held
 
     # The record
 
@@ -164,9 +169,9 @@ class Installation:
     def _place(self) -> RelPath:
         return PLACE / f"{self.host}.json"
 
-    def _entries(self) -> dict[str, _Entry]:
+    def _entries(self) -> dict[RelPath, _Entry]:
         try:
-            data = self.root.read(self._place, _LIMIT)
+            data = self.root.read(self._place, LIMIT)
         except NotThere:
             return {}
         try:
@@ -174,16 +179,36 @@ class Installation:
             if value["v"] != 1:
                 raise ValueError("it is of another version")
             return {
-                str(path): _Entry(tuple(map(str, one["ours"])), one["before"] and str(one["before"]))
+                RelPath.parse(path): _Entry(
+                    tuple(Digest(digest).hex for digest in one["ours"]),
+                    None if one["before"] is None else Digest(one["before"]).hex,
+                )
                 for path, one in value["files"].items()
             }
         except (NotJson, KeyError, TypeError, ValueError, AttributeError) as error:
             where = printable(self._place.posix)
             raise StateDamaged(where=where, why=say("{finding}", finding=error)) from error
 
-    def _write(self, entries: Mapping[str, _Entry]) -> None:
+    def _write(self, entries: Mapping[RelPath, _Entry]) -> None:
         files: dict[str, Json] = {
-            path: {"ours": list(entry.ours), "before": entry.before} for path, entry in entries.items()
+            path.posix: {"ours": list(entry.ours), "before": entry.before} for path, entry in entries.items()
         }
         data = canonical({"v": 1, "files": files}) + b"\n"
         write_verified(self.root, self._place, data, replace=True, mode=0o600)
+
+
+def _state(entry: _Entry, held: Held | None, data: bytes) -> tuple[State, Held | None]:
+    """What becomes of a file, and what stands there if it is not ours."""
+    if held is None:
+        return State.NEW, None
+    if held.data == data:
+        return State.UNCHANGED, None
+    return State.REPLACED, None if held.digest in entry.ours else held
+
+
+def _leaving(entry: _Entry, held: Held | None) -> State:
+    if held is None:
+        return State.GONE
+    if held.digest not in entry.ours:
+        return State.KEPT
+    return State.REMOVED if entry.before is None else State.PUT_BACK

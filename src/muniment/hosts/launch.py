@@ -44,22 +44,25 @@ def launch(command: Sequence[str], *, time_out_s: float = TIME_OUT_S, output_max
         _end(process.pid)
 
     timer = threading.Timer(time_out_s, stop)
-    timer.start()
     try:
-        assert process.stdout is not None
-        with process.stdout as stream:
-            output = stream.read(output_max + 1)
-        if len(output) > output_max:
-            _end(process.pid)
-        code = process.wait()
+        with process:
+            try:
+                timer.start()
+                assert process.stdout is not None
+                output = process.stdout.read(output_max + 1)
+            except BaseException:  # it has a session of its own, so that no interrupt of ours ends it
+                _end(process.pid)
+                raise
+            if len(output) > output_max:
+                _end(process.pid)
     finally:
         timer.cancel()
     if late.is_set():
         raise LaunchFailed(f"{command[0]}: no answer within {time_out_s:g} s")
     if len(output) > output_max:
         raise LaunchFailed(f"{command[0]}: an answer of more than {output_max} bytes")
-    if code != 0:
-        raise LaunchFailed(f"{command[0]}: exit code {code}")
+    if process.returncode != 0:
+        raise LaunchFailed(f"{command[0]}: exit code {process.returncode}")
     return output
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from muniment import __version__
-from muniment.disk import platform
-from muniment.disk.errors import AlreadyThere, named
+from muniment.disk.copy import new_folder
 from muniment.disk.root import Root
-from muniment.disk.write import scratch_name, write_verified
+from muniment.disk.write import write_verified
 from muniment.hosts import offered
 from muniment.hosts.cursor.setup import hooks as cursor_hooks
 from muniment.hosts.skills import host_page
-from muniment.path import RelPath, printable
+from muniment.path import RelPath
 
 PROGRAM = ("muniment",)
 MATCHER = "Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"
@@ -65,18 +64,10 @@ def _json(value: object) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def write(folder: Path, content: Mapping[RelPath, bytes]) -> list[RelPath]:
+def write(folder: Path, content: Mapping[RelPath, bytes]) -> None:
     """Make the folder, whole or not at all; `AlreadyThere` when something of its name exists."""
     folder = Path(os.path.abspath(folder))
-    with Root.open(folder.parent) as above:
-        if above.exists(RelPath((folder.name,))):
-            raise AlreadyThere(where=printable(str(folder)))
-        scratch = RelPath((scratch_name(),))
-        above.claim_folder(scratch)
+    with Root.open(folder.parent) as above, new_folder(above, RelPath((folder.name,))) as inside:
         for place, data in content.items():
-            above.make_folders((scratch / place).parent)
-            write_verified(above, scratch / place, data)
-        with above.parent(scratch) as (fd, name), named(str(folder)):
-            platform.rename_exclusive(fd, name, fd, folder.name)
-            platform.sync_folder(fd)
-    return list(content)
+            inside.make_folders(place.parent)
+            write_verified(inside, place, data)

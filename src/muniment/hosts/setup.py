@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from muniment.digest import sha256
@@ -85,7 +86,7 @@ class Setup:
             for place, data in (self.copies or {}).items():
                 found.append(_install_copy(store, self.host, place, data))
             for one in self.configurations:
-                found.append(_again(lambda one=one: _install(store, self.host, one), one.place))  # type: ignore[misc]
+                found.append(_again(partial(_install, store, self.host, one), one.place))
         return found
 
 
@@ -212,7 +213,7 @@ def uninstall(store: Path, host: str) -> list[Outcome]:
             _take(one, act=False)  # refuses before anything is written
         found = [_take_copy(copy, act=True) for copy in receipt.copies]
         for one in receipt.configurations:
-            found.append(_again(lambda one=one: _take(one, act=True), Path(one.place)))  # type: ignore[misc]
+            found.append(_again(partial(_take, one, act=True), Path(one.place)))
         for folder in reversed(receipt.folders):
             _remove_folder(Path(folder))
         receipts.forget(opened, host)

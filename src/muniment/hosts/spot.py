@@ -39,6 +39,32 @@ class Held:
         return sha256(self.data).hex
 
 
+def held_at(root: Root, rel: RelPath) -> Held | None:
+    """What a file below a root holds; None when there is none."""
+    try:
+        data = root.read(rel, LIMIT)
+        return Held(data, stat.S_IMODE(root.stat(rel).st_mode))
+    except NotThere:
+        return None
+
+
+def remove_held(root: Root, rel: RelPath, held: Held) -> bool:
+    """Remove a file durably, if it is exactly what was seen; False, and it stays, when it is not."""
+    with root.parent(rel) as (fd, name), named(rel):
+        aside = scratch_name()
+        try:
+            platform.rename_exclusive(fd, name, fd, aside)
+        except FileNotFoundError:
+            return False
+        ours = root.read(rel.parent / aside, LIMIT) == held.data
+        if ours:
+            os.unlink(aside, dir_fd=fd)
+        else:
+            platform.rename_exclusive(fd, aside, fd, name)
+        platform.sync_folder(fd)
+    return ours
+
+
 def _is_link(place: Path) -> bool:
     try:
         return stat.S_ISLNK(os.lstat(place).st_mode)
@@ -83,12 +109,8 @@ class Spot:
 
     def look(self) -> Held | None:
         """What the file holds; None when there is none."""
-        try:
-            with self._whole_names():
-                data = self.root.read(self.rel, LIMIT)
-            return Held(data, stat.S_IMODE(self.root.stat(self.rel).st_mode))
-        except NotThere:
-            return None
+        with self._whole_names():
+            return held_at(self.root, self.rel)
 
     def write(self, data: bytes, over: Held | None, mode: int = 0o600) -> bool:
         """Replace exactly what was seen there, durably and read back; False when it is not that any more."""
@@ -135,19 +157,8 @@ class Spot:
 
     def remove(self, held: Held) -> bool:
         """Remove exactly what was seen there, durably; False when it is not that any more."""
-        with self._whole_names(), self.root.parent(self.rel) as (fd, name), named(self.rel):
-            aside = scratch_name()
-            try:
-                platform.rename_exclusive(fd, name, fd, aside)
-            except FileNotFoundError:
-                return False
-            ours = self.root.read(self.rel.parent / aside, LIMIT) == held.data
-            if ours:
-                os.unlink(aside, dir_fd=fd)
-            else:
-                platform.rename_exclusive(fd, aside, fd, name)
-            platform.sync_folder(fd)
-        return ours
+        with self._whole_names():
+            return remove_held(self.root, self.rel, held)
 
     def drop_beside(self, name: str) -> None:
         """Remove the copy beside."""

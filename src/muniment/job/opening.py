@@ -69,12 +69,12 @@ def containers_of(settings: Settings) -> Containers:
     )
 
 
-def open_jobs(workspace: Workspace, settings: Settings, *, actor: str = "library") -> JobService:
-    """The service of this room; the folder of jobs is made when it is missing."""
+def jobs_folder(settings: Settings) -> Root:
+    """The folder of all jobs, made when it is missing; whoever opens it closes it."""
     place = settings.get(ROOT)
     with named(place):
         os.makedirs(place, exist_ok=True)
-    return service_of(workspace, Root.open(place), settings, actor=actor)
+    return Root.open(place)
 
 
 def service_of(

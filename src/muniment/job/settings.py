@@ -54,7 +54,7 @@ WES_URL: Setting[str] = Setting(
     personal=True,
 )
 WES_TOKEN: Setting[str] = Setting(
-    "job.wes_token", "", text, "The bearer token for the WES server.", personal=True
+    "job.wes_token", "", text, "The bearer token for the WES server.", personal=True, secret=True
 )
 WES_SHARED: Setting[str] = Setting(
     "job.wes_shared", "", text, "The folder through which this machine sees the files of the WES server."

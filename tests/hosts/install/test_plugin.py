@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -13,6 +14,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from muniment import __version__
+from muniment.disk.errors import AlreadyThere
+from muniment.disk.root import Root
+from muniment.disk.write import write_verified
 from muniment.hosts import offered, plugin
 from muniment.hosts.claude.setup import setup as claude
 from muniment.hosts.cursor.setup import setup as cursor
@@ -52,14 +56,41 @@ def test_hooks_and_servers_are_those_of_an_installation() -> None:
     (server,) = installed.configurations[1].entries
     own = document(".mcp.json")["mcpServers"]["muniment"]
     assert own == {key: value for key, value in server.value.items() if key != "type"}
-    for entry in cursor(home, {}, plugin.PROGRAM, home).configurations[1].entries[1:]:
-        assert document("hooks/cursor-hooks.json")["hooks"][entry.path[1]] == [entry.value]
+    events = cursor(home, {}, plugin.PROGRAM, home).configurations[1].entries[1:]
+    assert document("hooks/cursor-hooks.json")["hooks"] == {one.path[1]: [one.value] for one in events}
+    # A sub-agent of Cursor is nobody to whom a handoff could be recorded.
+    assert {one.path[1] for one in events} == {"sessionStart", "preToolUse", "stop"}
 
 
 def test_skills_and_words_are_all_there() -> None:
     places = {place.posix for place in FILES}
     assert {f"skills/{name}/SKILL.md" for name in offered.SKILLS} <= places
     assert {f"commands/{word}.md" for word in offered.SLASH_WORDS} <= places
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=["full", "stopped"]
+)
+def test_it_is_made_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    written: list[RelPath] = []
+
+    def fail_at_the_fifth(root: Root, rel: RelPath, data: bytes) -> None:
+        written.append(rel)
+        if len(written) == 5:
+            raise fault
+        write_verified(root, rel, data)
+
+    monkeypatch.setattr(plugin, "write_verified", fail_at_the_fifth)
+    with pytest.raises(type(fault)):
+        plugin.write(tmp_path / "bundle", FILES)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    plugin.write(tmp_path / "bundle", FILES)
+    with pytest.raises(AlreadyThere):
+        plugin.write(tmp_path / "bundle", FILES)
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
 CURSOR_MANIFEST = {

@@ -194,6 +194,12 @@ def test_a_damaged_database_is_refused(home: Path, junk: bytes) -> None:
         mirror_id(KEY, environment(home))
 
 
+def test_a_folder_that_can_not_be_looked_into_is_refused(home: Path) -> None:
+    with pytest.raises(InvalidSession) as caught:
+        mirror_id(KEY, {"HOME": str(home), "OPENCLAW_STATE_DIR": f"/{'x' * 300}"})
+    assert caught.value.why is not None and "too long" in str(caught.value.why)
+
+
 def test_a_view_that_never_ends_is_stopped(home: Path) -> None:
     place = home / ".openclaw" / "state" / "openclaw.sqlite"
     place.parent.mkdir(parents=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from muniment.canonical import Json
-from muniment.clock import read_instant, system_clock
+from muniment.clock import system_clock
 from muniment.desk.desk import Story
 from muniment.desk.errors import NoReference, NothingRecorded
 from muniment.desk.ledger import LEDGER
@@ -26,7 +26,7 @@ from muniment.faces.cli.handoff import verify_export
 from muniment.faces.cli.progress import Advance
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole
-from muniment.faces.i18n.present import instant
+from muniment.faces.i18n.present import recorded_instant
 from muniment.job.export.reading import is_export as is_job_export
 from muniment.message import Message, say, say_count
 from muniment.path import printable
@@ -128,7 +128,8 @@ def _tell(call: Call, story: Story) -> None:
             say_count("{count} event speaks of it:", "{count} events speak of it:", story.events_total)
         )
         rows = [
-            [_when(one.at), one.kind, printable(one.subject), f"ev_{one.event_id}"] for one in story.events
+            [recorded_instant(one.at), one.kind, printable(one.subject), f"ev_{one.event_id}"]
+            for one in story.events
         ]
         terminal.table([say("when"), say("event"), say("subject"), say("reference")], rows)
 
@@ -230,9 +231,13 @@ class _Reading:
             return text
         if read_reference(text) is not None:
             return self._call.house.desk.resolve(text).text
-        if not Path(text).exists():
+        path = Path(text)
+        if not path.exists():
             raise NoReference(where=printable(text[:200]))
-        return Path(text)
+        if is_export(path) or is_job_export(path):
+            why = say("the export of a handoff or a job is judged alone: {path}", path=printable(text))
+            raise wrong(why, click.get_current_context())
+        return path
 
     def _outside(self, path: Path, advance: Advance) -> Verdict:
         house = self._call.house
@@ -320,14 +325,7 @@ def _moment(one: Moment) -> list[object]:
     mark, word, _ = _WORTHS[one.worth]
     worth = say("{mark} {word}", mark=mark, word=word)
     event = one.event
-    return [_when(event.at), event.kind, printable(event.subject), worth, ", ".join(one.within)]
-
-
-def _when(text: str) -> str:
-    try:
-        return instant(read_instant(text))
-    except ValueError:
-        return text
+    return [recorded_instant(event.at), event.kind, printable(event.subject), worth, ", ".join(one.within)]
 
 
 def _since(text: str | None) -> datetime | None:

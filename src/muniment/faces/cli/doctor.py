@@ -24,6 +24,8 @@ _SUBJECTS = {
     "permissions": say("permissions"),
     "file system": say("file system"),
     "ledger": say("ledger"),
+    "clock": say("clock"),
+    "session": say("session"),
     "containers": say("containers"),
     "schedule": say("schedule"),
     "vault": say("vault"),
@@ -40,13 +42,14 @@ def doctor(call: Call) -> ExitCode | None:
     """Look for what is wrong, and mend what is safe to mend."""
     house = call.house
     workspace = house.workspace
-    kept = Kept(house.whereabouts, lambda: house.existing_vault)
+    kept = Kept(house.whereabouts, house.any_vault)
     findings = examine(
         workspace,
         mend=not call.options.dry_run,
         subjects=house.subjects(),
         vault=kept,
         containers=house.containers.runtime,
+        session=house.current_session,
         schedule=house.scheduled,
     )
 

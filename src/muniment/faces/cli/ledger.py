@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from muniment.canonical import Json, NotJson, canonical, read_json
-from muniment.clock import read_instant
 from muniment.desk.ledger import ReadWhole, read_whole
 from muniment.digest import Digest
+from muniment.disk.copy import new_folder
 from muniment.disk.root import Root, real_folder
 from muniment.disk.write import write_verified
 from muniment.errors import ExitCode
@@ -19,10 +19,11 @@ from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
 from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Whole
-from muniment.faces.i18n.present import instant
+from muniment.faces.i18n.present import recorded_instant
 from muniment.message import Message, say, say_count
 from muniment.path import RelPath
 from muniment.record.errors import NotInLedger
+from muniment.record.event import Event
 from muniment.record.locate import locate_digest, locate_path
 from muniment.record.reference import Kind
 from muniment.record.verify import Verdict, name_damage
@@ -48,17 +49,10 @@ def tail(call: Call, count: int) -> None:
             call.terminal.say(say("The ledger is empty."))
             return
         columns = [say("when"), say("event"), say("subject"), say("id")]
-        rows = [[_when(event.at), event.kind, event.subject, event.event_id] for event in events]
+        rows = [[recorded_instant(event.at), event.kind, event.subject, event.event_id] for event in events]
         call.terminal.table(columns, rows)
 
     call.terminal.result({"events": [event.to_json() for event in events]}, show)
-
-
-def _when(text: str) -> str:
-    try:
-        return instant(read_instant(text))
-    except ValueError:
-        return text
 
 
 @command()
@@ -247,13 +241,14 @@ def export(call: Call, folder: str) -> None:
     """Copy the ledger out, with a witness."""
     workspace = call.house.workspace
     place = Path(folder)
-    with Root.open(real_folder(place.parent)) as parent:
-        parent.claim_folder(RelPath.parse(place.name), 0o755)
-        with parent.below(RelPath.parse(place.name)) as root:
-            lines = (event.line() for event in workspace.ledger.events())
-            write_verified(root, RelPath.parse("ledger.jsonl"), lines)
-            witness = bear_witness(workspace.ledger, workspace.identity.root_id)
-            write_verified(root, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
+    with (
+        Root.open(real_folder(place.parent)) as parent,
+        new_folder(parent, RelPath.parse(place.name)) as inside,
+    ):
+        # Others may append meanwhile: the copy ends with the event that the witness saw last.
+        witness = bear_witness(workspace.ledger, workspace.identity.root_id)
+        write_verified(inside, RelPath.parse("ledger.jsonl"), _until(witness, workspace.ledger.events()))
+        write_verified(inside, RelPath.parse("witness.json"), canonical(witness.to_json()) + b"\n")
     call.terminal.result(
         {"folder": str(place), "witness": witness.to_json()},
         lambda: call.terminal.say(
@@ -265,6 +260,13 @@ def export(call: Call, folder: str) -> None:
             )
         ),
     )
+
+
+def _until(witness: Witness, events: Iterable[Event]) -> Iterator[bytes]:
+    for event in events if witness.count else ():
+        yield event.line()
+        if event.event_id == witness.event_id:
+            return
 
 
 LEDGER = Group(

@@ -42,13 +42,12 @@ def settings(call: Call, name: str | None, explain: bool) -> None:
         elif explain:
             columns = [say("setting"), say("value"), say("from"), say("what it is for")]
             rows = [
-                [one.setting.name, _shown(one.value), _origin(one), Message(one.setting.about)]
-                for one in found
+                [one.setting.name, _shown(one), _origin(one), Message(one.setting.about)] for one in found
             ]
             call.terminal.table(columns, rows)
         else:
             call.terminal.table(
-                [say("setting"), say("value")], [[one.setting.name, _shown(one.value)] for one in found]
+                [say("setting"), say("value")], [[one.setting.name, _shown(one)] for one in found]
             )
 
     call.terminal.result({"settings": [_row(one) for one in found]}, show)
@@ -57,7 +56,7 @@ def settings(call: Call, name: str | None, explain: bool) -> None:
 def _row(one: Explained) -> Json:
     return {
         "name": one.setting.name,
-        "value": _value(one.value),
+        "value": None if _hidden(one) else _value(one.value),
         "origin": one.origin,
         "about": one.setting.about,
         "variables": list(one.setting.variables),
@@ -74,8 +73,16 @@ def _value(value: object) -> Json:
     return str(value)
 
 
-def _shown(value: object) -> object:
+def _hidden(one: Explained) -> bool:
+    """Whether it is a secret that is set: what is shown here may be read by anybody, an agent too."""
+    return one.setting.secret and one.value != one.setting.default
+
+
+def _shown(one: Explained) -> object:
     """A value as one would write it; lists are written with commas, as in the environment."""
+    value = one.value
+    if _hidden(one):
+        return say("(set, and not shown)")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):

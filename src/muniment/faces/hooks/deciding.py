@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from muniment.faces.hooks.programs import LINK, REMOVE, WRITE
+from muniment.faces.hooks.programs import REMOVE, WRITE
 
 ARCHIVES = "archives"
 PLAN = "PLAN.md"
@@ -91,17 +91,3 @@ def _in_place(facts: Facts, inside: tuple[str, ...], depth: int, mutable: tuple[
 def needs_patterns(facts: Facts) -> bool:
     """Whether `archive.mutable` could change the verdict, so that it is worth reading."""
     return facts.kind == WRITE and decide(facts) == ARCHIVE and decide(facts, ("*",)) != ARCHIVE
-
-
-__all__ = [
-    "ALLOWED",
-    "ARCHIVE",
-    "LINK",
-    "OUTSIDE",
-    "REMOVE",
-    "SKILL",
-    "WRITE",
-    "Facts",
-    "decide",
-    "needs_patterns",
-]

@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 EVENT_MAX = 32 << 20
@@ -17,21 +17,35 @@ EVENT_MAX = 32 << 20
 CLAUDE, CURSOR = "claude", "cursor"
 
 
-class BadEvent(ValueError):
-    """What came is no event."""
+def respond(find: Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str, Any] | None]) -> int:
+    """Hand the host what `find` answers to the event on standard input and the environment; None says
+    nothing.
+
+    Whoever can not look can not say that something is wrong: that is told on standard error, with an exit
+    code that hosts let pass.
+    """
+    code = "BAD_EVENT"
+    try:
+        event = _read_event()
+        code = "HOOK_BLIND"
+        value = find(event, os.environ)
+        if value is not None:
+            sys.stdout.write(json.dumps(value) + "\n")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        finding = ascii(str(error))[1:-1][:500]
+        sys.stderr.write(f"muniment: {type(error).__name__}: {finding} ({code})\n")
+        return 1
+    return 0
 
 
-def read_event() -> dict[str, Any]:
+def _read_event() -> dict[str, Any]:
     """The event on standard input; names in it that are not UTF-8 stand as surrogates."""
     data = sys.stdin.buffer.read(EVENT_MAX + 1)
     if len(data) > EVENT_MAX:
-        raise BadEvent(f"it has more than {EVENT_MAX} bytes")
-    try:
-        event = json.loads(data.decode("utf-8", "surrogateescape"))
-    except (ValueError, RecursionError) as error:
-        raise BadEvent(f"it is no JSON: {error}") from error
+        raise ValueError(f"it has more than {EVENT_MAX} bytes")
+    event = json.loads(data.decode("utf-8", "surrogateescape"))
     if not isinstance(event, dict):
-        raise BadEvent("it is no object")
+        raise ValueError("it is no object")
     return event
 
 
@@ -76,14 +90,3 @@ def workspaces(event: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
             seen.add(each)
             if os.path.isdir(os.path.join(each, ".muniment")):
                 yield each
-
-
-def answer(value: Mapping[str, Any]) -> None:
-    """Hand an answer to the host."""
-    sys.stdout.write(json.dumps(value) + "\n")
-
-
-def blind(error: BaseException, code: str) -> int:
-    """Say on standard error that nothing could be found out; hosts let that pass."""
-    sys.stderr.write(f"muniment: {type(error).__name__}: {ascii(str(error))[1:-1][:500]} ({code})\n")
-    return 1

@@ -12,16 +12,7 @@ import os
 import re
 
 from muniment.faces.hooks import deciding
-from muniment.faces.hooks.event import (
-    CURSOR,
-    BadEvent,
-    answer,
-    blind,
-    folder_of,
-    host_of,
-    is_event,
-    read_event,
-)
+from muniment.faces.hooks.event import CURSOR, folder_of, host_of, is_event, respond
 from muniment.faces.hooks.programs import REMOVE, WRITE
 from muniment.faces.hooks.settings import patterns, setting
 from muniment.faces.hooks.shell import glob_of, has_wild, patched, touched
@@ -50,22 +41,16 @@ _SKILL_HEAD = 4096
 
 
 def run() -> int:
-    """Read the event from standard input; a denial goes to standard output as the host wants it."""
-    try:
-        event = read_event()
-    except BadEvent as error:
-        return blind(error, "BAD_EVENT")
-    try:
-        reason = denial(event, os.environ)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return blind(error, "HOOK_BLIND")
-    if reason:
-        answer(_denied(reason, host_of(event)))
-    return 0
+    """Answer the event on standard input."""
+    return respond(_answer)
 
 
-def _denied(reason: str, host: str) -> dict[str, Any]:
-    if host == CURSOR:
+def _answer(event: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """The denial in the form of the host; None lets the tool run."""
+    reason = denial(event, environment)
+    if not reason:
+        return None
+    if host_of(event) == CURSOR:
         return {"permission": "deny", "user_message": reason, "agent_message": reason}
     verdict = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **verdict}}

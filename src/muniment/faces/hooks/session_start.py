@@ -9,16 +9,8 @@ import json
 import os
 import re
 
-from muniment.faces.hooks.event import (
-    CURSOR,
-    BadEvent,
-    answer,
-    blind,
-    host_of,
-    is_event,
-    read_event,
-    workspaces,
-)
+from muniment.faces.hooks.event import CURSOR, host_of, is_event, respond, workspaces
+from muniment.faces.hooks.records import read, series
 from muniment.faces.hooks.words import Words, say
 
 TYPE_CHECKING = False
@@ -39,20 +31,17 @@ _HANDOFF = re.compile(r"ho_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def run() -> int:
-    """Read the event from standard input; what there is to tell goes to standard output."""
-    try:
-        event = read_event()
-    except BadEvent as error:
-        return blind(error, "BAD_EVENT")
-    try:
-        text = told(event, os.environ)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return blind(error, "HOOK_BLIND")
-    if text and host_of(event) == CURSOR:
-        answer({"additional_context": text})
-    elif text:
-        answer({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
-    return 0
+    """Answer the event on standard input."""
+    return respond(_answer)
+
+
+def _answer(event: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    text = told(event, environment)
+    if not text:
+        return None
+    if host_of(event) == CURSOR:
+        return {"additional_context": text}
+    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
 def told(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
@@ -98,7 +87,7 @@ def _restores(root: str) -> Iterator[tuple[str, int, int]]:
         path = os.path.join(root, place)
         if not os.path.lexists(path):
             continue
-        lines = _read(path).split(b"\n")[:-1]
+        lines = read(path, _LIMIT).split(b"\n")[:-1]
         head: Any = None
         try:
             head = json.loads(lines[0]) if lines else None
@@ -123,22 +112,9 @@ def _undelivered(root: str) -> Iterator[str]:
     names = sorted((name for name in os.listdir(folder) if _HANDOFF.fullmatch(name)), reverse=True)
     for name in names[:HANDOFFS_MAX]:
         own = os.path.join(folder, name)
-        if not os.path.lexists(os.path.join(own, "packet.json")) or _names(own, "traces"):
+        if not os.path.lexists(os.path.join(own, "packet.json")) or series(os.path.join(own, "traces")):
             continue
-        outcomes = _names(own, "outcomes")
-        answered = outcomes and len(outcomes) >= len(_names(own, "intents"))
-        if not answered or b'"dispatch_id"' not in _read(os.path.join(own, "outcomes", outcomes[-1])):
+        outcomes = series(os.path.join(own, "outcomes"))
+        answered = outcomes and len(outcomes) >= len(series(os.path.join(own, "intents")))
+        if not answered or b'"dispatch_id"' not in read(os.path.join(own, "outcomes", outcomes[-1]), _LIMIT):
             yield name
-
-
-def _names(own: str, series: str) -> list[str]:
-    folder = os.path.join(own, series)
-    if not os.path.isdir(folder):
-        return []
-    return sorted(name for name in os.listdir(folder) if re.fullmatch(r"\d+\.json", name))
-
-
-def _read(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as stream:
-        return stream.read(_LIMIT)

@@ -12,16 +12,7 @@ import os
 import select
 import sys
 
-from muniment.faces.hooks.event import (
-    CURSOR,
-    BadEvent,
-    answer,
-    blind,
-    host_of,
-    is_event,
-    read_event,
-    workspaces,
-)
+from muniment.faces.hooks.event import CURSOR, host_of, is_event, respond, workspaces
 from muniment.faces.hooks.settings import setting
 from muniment.faces.hooks.words import Words, say
 
@@ -50,36 +41,29 @@ _MANAGED = ("archives/", ".muniment/", ".restore/", ".backup/")
 
 
 def run() -> int:
-    """Read the event from standard input; what keeps the agent going is said on standard output."""
-    try:
-        event = read_event()
-    except BadEvent as error:
-        return blind(error, "BAD_EVENT")
-    try:
-        return _answered(event, os.environ)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return blind(error, "HOOK_BLIND")
+    """Answer the event on standard input."""
+    return respond(_answer)
 
 
-def _answered(event: Mapping[str, Any], environment: Mapping[str, str]) -> int:
+def _answer(event: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """What keeps the agent going, or what was archived; None lets it end."""
     if not is_event(event, "Stop") or _goes_on_already(event):
-        return 0
+        return None
     root = next(workspaces(event, environment), None)
     if root is None:
-        return 0
+        return None
     mode = setting("archive.on_stop", root, environment) or REMIND
     if mode not in (REMIND, SWEEP):
-        return 0
+        return None
     loose = sorted(_loose(root))
     if not loose:
-        return 0
+        return None
     words = Words(environment)
     if mode == SWEEP and _swept(root):
         text = words.text(say("Archived at the end of the turn: {paths}"), paths=_list(loose))
-        answer({} if host_of(event) == CURSOR else {"systemMessage": text})
-        return 0
+        return {} if host_of(event) == CURSOR else {"systemMessage": text}
     if not _is_new(root, loose):
-        return 0
+        return None
     reason = words.text(
         say(
             "Not archived yet: {paths} ({count} in all). A task that wrote files ends with archiving them: "
@@ -89,10 +73,9 @@ def _answered(event: Mapping[str, Any], environment: Mapping[str, str]) -> int:
         paths=_list(loose),
         count=len(loose),
     )
-    answer(
-        {"followup_message": reason} if host_of(event) == CURSOR else {"decision": "block", "reason": reason}
-    )
-    return 0
+    if host_of(event) == CURSOR:
+        return {"followup_message": reason}
+    return {"decision": "block", "reason": reason}
 
 
 def _goes_on_already(event: Mapping[str, Any]) -> bool:

@@ -12,15 +12,17 @@ import fcntl
 import json
 import os
 import re
-import sys
-from collections.abc import Iterator
+
+from muniment.faces.hooks.event import is_event, respond, workspaces
+from muniment.faces.hooks.records import read, series
+from muniment.faces.hooks.words import Words, say
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing it costs a tenth of the hook's time
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 BLOCKS_MAX = 3
-EVENT_MAX = 4 << 20
 DOCUMENT_MAX = 4 << 20
 ADDED_MAX = 16 << 20
 """Bytes behind a target's former end that are searched."""
@@ -31,56 +33,24 @@ _DISPATCH = re.compile(r"dp_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _OWN = ("employee_memory", "employee_worklog")
 
 
-def answer() -> int:
-    """Read the event from standard input; what blocks goes to standard output as the hosts want it."""
-    try:
-        event = json.loads(sys.stdin.buffer.read(EVENT_MAX))
-    except (ValueError, RecursionError) as error:
-        sys.stderr.write(f"muniment: the event is no JSON: {error} (BAD_EVENT)\n")
-        return 1
-    try:
-        reason = _reason(event, os.environ)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        # Whoever can not read the record can not say that something is missing.
-        sys.stderr.write(f"muniment: the handoff could not be looked at: {error} (HOOK_BLIND)\n")
-        return 1
-    if reason:
-        sys.stdout.write(json.dumps({"decision": "block", "reason": reason}) + "\n")
-    return 0
+def run() -> int:
+    """Answer the event on standard input."""
+    return respond(_answer)
 
 
-def _reason(event: Any, environment: Any) -> str:
-    """Why the agent must not end yet; empty when it may."""
-    if not isinstance(event, dict) or event.get("hook_event_name", "SubagentStop") != "SubagentStop":
-        return ""
-    if event.get("stop_hook_active") is True:
-        return ""
-    for root in _roots(event, environment):
+def _answer(event: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Why the agent must not end yet; None when it may."""
+    if not is_event(event, "SubagentStop") or event.get("stop_hook_active") is True:
+        return None
+    for root in workspaces(event, environment):
         for handoff, dispatch in _dispatches(root, event):
             missing, seen = _missing(root, handoff, dispatch)
             if missing and _may_block(os.path.join(root, ".muniment/handoff", handoff), dispatch, seen):
-                return _words(handoff, missing)
-    return ""
+                return {"decision": "block", "reason": _reason(handoff, missing, Words(environment))}
+    return None
 
 
-def _roots(event: dict[str, Any], environment: Any) -> Iterator[str]:
-    """The workspaces in which the agent may be recorded: named ones, then those above where it works."""
-    found = [environment.get("MUNIMENT_WORKSPACE"), environment.get("CLAUDE_PROJECT_DIR")]
-    place = event.get("cwd")
-    if isinstance(place, str) and os.path.isabs(place):
-        found.append(place)
-        while (above := os.path.dirname(place)) != place:
-            found.append(above)
-            place = above
-    seen: set[str] = set()
-    for each in found:
-        if each and "\0" not in each and each not in seen:
-            seen.add(each)
-            if os.path.isdir(os.path.join(each, ".muniment/handoff/agents")):
-                yield each
-
-
-def _dispatches(root: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _dispatches(root: str, event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The dispatches that are recorded under the names in the event, and still the ones that stand."""
     seen: set[str] = set()
     for kind, field in (("agent", "agent_id"), ("transcript", "agent_transcript_path")):
@@ -92,7 +62,7 @@ def _dispatches(root: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for dispatch in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             if dispatch in seen or not _DISPATCH.fullmatch(dispatch):
                 continue
-            first, _, whole = _read(os.path.join(folder, dispatch)).partition(b"\n")
+            first, _, whole = read(os.path.join(folder, dispatch), DOCUMENT_MAX).partition(b"\n")
             handoff = first.decode("ascii", "replace")
             if whole != name or not _HANDOFF.fullmatch(handoff):
                 continue
@@ -105,14 +75,15 @@ def _dispatches(root: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _missing(root: str, handoff: str, dispatch: str) -> tuple[list[tuple[str, str]], str]:
     """What is owed and not there, each with its path, and a text of everything looked at."""
     own = os.path.join(root, ".muniment/handoff", handoff)
-    contract = json.loads(_read(os.path.join(own, "packet.json"))).get("persistence_contract")
+    contract = _document(os.path.join(own, "packet.json")).get("persistence_contract")
     returned, baselines = _last(own, "returns"), _last(own, "baselines") or {}
     closed = {each["target"] for each in (returned or {}).get("closures", ())}
-    looked: list[Any] = [len(_names(own, series)) for series in ("returns", "closures", "recorded")]
+    looked: list[Any] = [len(series(os.path.join(own, name))) for name in ("returns", "closures", "recorded")]
     missing: list[tuple[str, str]] = []
     if contract is not None:
-        anchors = json.loads(_read(os.path.join(own, "views", f"{dispatch}.json")))["anchors"]
-        proposed = {_document(own, name)["target"] for name in _names(own, "closures")}
+        anchors = _document(os.path.join(own, "views", f"{dispatch}.json"))["anchors"]
+        closures = os.path.join(own, "closures")
+        proposed = {_document(os.path.join(closures, name))["target"] for name in series(closures)}
         for target, entry in contract["targets"].items():
             if entry["state"] != "required":
                 continue
@@ -158,7 +129,7 @@ def _may_block(own: str, dispatch: str, seen: str) -> bool:
     with open(lock, "rb"):
         fcntl.flock(lock, fcntl.LOCK_EX)
         file = os.path.join(own, "hook.json")
-        state = json.loads(_read(file)) if os.path.exists(file) else {}
+        state = _document(file) if os.path.exists(file) else {}
         blocks = state.get("blocks", 0) if state.get("dispatch_id") == dispatch else 0
         if blocks >= BLOCKS_MAX or (blocks and state.get("seen") == seen):
             return False
@@ -171,44 +142,38 @@ def _may_block(own: str, dispatch: str, seen: str) -> bool:
     return True
 
 
-def _words(handoff: str, missing: list[tuple[str, str]]) -> str:
-    lines = [f"Handoff {handoff} is not closed. Missing:"]
+def _reason(handoff: str, missing: list[tuple[str, str]], words: Words) -> str:
+    lines = [words.text(say("Handoff {handoff} is not closed. Missing:"), handoff=handoff)]
     for target, path in missing:
         if target in _OWN:
-            how = f"`muniment handoff record {handoff} --target {target} --text …`"
+            command = f"muniment handoff record {handoff} --target {target} --text …"
         elif target == "team_journal":
-            how = f"`muniment journal append --handoff {handoff} --text …`"
+            command = f"muniment journal append --handoff {handoff} --text …"
         elif target == "central_board":
-            how = f"`muniment board propose --handoff {handoff} …`"
+            command = f"muniment board propose --handoff {handoff} …"
         else:
-            how = f"`muniment handoff return {handoff} --conclusion …`"
-        lines.append(f"- {target}{f' in {path}' if path else ''}: {how}")
+            command = f"muniment handoff return {handoff} --conclusion …"
+        line = say("- {target} in {path}: `{command}`") if path else say("- {target}: `{command}`")
+        lines.append(words.text(line, target=target, path=path, command=command))
     lines.append(
-        "Leave what is true, return again afterwards, or say in the return's gaps why it can not be done."
+        words.text(
+            say(
+                "Leave what is true, return again afterwards, or say in the return's gaps why it can not be "
+                "done."
+            )
+        )
     )
     return "\n".join(lines)
 
 
-def _names(own: str, series: str) -> list[str]:
-    folder = os.path.join(own, series)
-    if not os.path.isdir(folder):
-        return []
-    return [f"{series}/{name}" for name in sorted(os.listdir(folder)) if re.fullmatch(r"\d+\.json", name)]
+def _last(own: str, name: str) -> dict[str, Any] | None:
+    """The newest document of a series."""
+    numbered = series(os.path.join(own, name))
+    return _document(os.path.join(own, name, numbered[-1])) if numbered else None
 
 
-def _last(own: str, series: str) -> dict[str, Any] | None:
-    names = _names(own, series)
-    return _document(own, names[-1]) if names else None
-
-
-def _document(own: str, name: str) -> dict[str, Any]:
-    value = json.loads(_read(os.path.join(own, name)))
+def _document(path: str) -> dict[str, Any]:
+    value = json.loads(read(path, DOCUMENT_MAX))
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{os.path.basename(path)} is no object")
     return value
-
-
-def _read(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as stream:
-        return stream.read(DOCUMENT_MAX + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from muniment.clock import read_instant
 from muniment.message import Message, say, say_count
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
@@ -44,6 +45,18 @@ def instant(moment: datetime) -> str:
     '2026-11-30 14:28 UTC'
     """
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def recorded_instant(text: str) -> str:
+    """An instant as a record has it, shown to the minute; a text that is none is shown as it is.
+
+    >>> recorded_instant("2026-11-30T14:28:59.000000Z"), recorded_instant("never")
+    ('2026-11-30 14:28 UTC', 'never')
+    """
+    try:
+        return instant(read_instant(text))
+    except ValueError:
+        return text
 
 
 def duration(span: timedelta) -> Message:

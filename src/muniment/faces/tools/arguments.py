@@ -23,6 +23,7 @@ from muniment.path import RelPath, printable
 _SHOWN = 80
 _CHARACTERS = 1 << 16
 _ITEMS = 10_000
+_WHOLE_MOST = 2**53 - 1
 
 
 class _Misfit(ValueError):
@@ -72,6 +73,8 @@ def _value(where: str, value: object, schema: Mapping[str, Any]) -> object:
         if not isinstance(value, bool):
             raise _Misfit(where, say("true or false was expected"))
         return value
+    if kind == "integer":
+        return _whole(where, value, schema["minimum"], schema.get("maximum", _WHOLE_MOST))
     if kind == "array":
         if not isinstance(value, list):
             raise _Misfit(where, say("a list was expected"))
@@ -103,6 +106,14 @@ def _text(where: str, value: object, schema: Mapping[str, Any]) -> str:
         raise _Misfit(where, say("it is no whole Unicode text"))
     if re.search(schema.get("pattern", ""), value) is None:
         raise _Misfit(where, say("it does not have the form that was expected"))
+    return value
+
+
+def _whole(where: str, value: object, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise _Misfit(
+            where, say("a whole number from {least} to {most} was expected", least=least, most=most)
+        )
     return value
 
 

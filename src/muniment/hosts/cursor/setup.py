@@ -15,10 +15,16 @@ MATCHER = "Shell|Write|Edit|Delete"
 
 
 def hooks(program: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The hooks, by Cursor's own names of the events."""
-    events = {"sessionStart": "session-start", "preToolUse": "pre-tool-use", "stop": "stop"}
+    """The hooks, by Cursor's own names of the events.
+
+    Nothing is asked when a sub-agent ends: Cursor names no agent to whom a handoff could be recorded.
+    """
     found: dict[str, list[dict[str, Any]]] = {}
-    for event, name in {**events, "subagentStop": "subagent-stop"}.items():
+    for event, name in {
+        "sessionStart": "session-start",
+        "preToolUse": "pre-tool-use",
+        "stop": "stop",
+    }.items():
         found[event] = [{"command": offered.hook(program, name), "timeout": offered.seconds(name)}]
     found["preToolUse"][0]["matcher"] = MATCHER
     return found

@@ -70,9 +70,9 @@ def _session_in(job: Any, state: Path) -> str | None:
 def _in_database(job_id: str, state: Path) -> list[Any]:
     """The objects of a job in the database; several when several stores have a job of that id."""
     place = state / _DATABASE
-    if not place.is_file():
-        return []
     try:
+        if not place.is_file():
+            return []
         with _opened(place) as database:
             tables = database.execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cron_jobs'"
