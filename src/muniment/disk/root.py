@@ -77,7 +77,7 @@ class Root:
             inner = self._strip(base) if base is not None else RelPath()
             return inner / _plain(path)
         except BadPath as error:
-            raise OutsideRoot(where=printable(path), why=say("{finding}", finding=error)) from error
+            raise OutsideRoot(where=printable(path), why=error.why) from error
 
     def _strip(self, path: str) -> RelPath:
         given = _plain(path)
@@ -91,7 +91,7 @@ class Root:
                 break
             if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino):
                 return RelPath(given.parts[length:])
-        raise BadPath(f"not below {self.path!r}")
+        raise BadPath(say("not below {root}", root=repr(self.path)))
 
     def open_folder(self, rel: RelPath) -> int:
         """A descriptor of a folder; the caller closes it."""
