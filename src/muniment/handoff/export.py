@@ -39,7 +39,7 @@ from muniment.handoff.shapes import NONCES, ULID
 from muniment.handoff.store import APPLIED, BASELINES, INTENT, RECORDED, Folder
 from muniment.handoff.trace import Trace, read_trace
 from muniment.message import say
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.record.event import BadRecord, read_line
 from muniment.record.witness import bear_witness
 
@@ -84,12 +84,15 @@ def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
     never dispatched again, since its nonces are known.
     """
     handoffs.papers.folder(handoff_id)
+    rel = RelPath((destination.name,))
     with Root.open(destination.parent) as beside:
-        rel = RelPath((destination.name,))
         if beside.exists(rel):
-            raise ExportExists(where=str(destination))
+            raise ExportExists(where=printable(str(destination)))
         handoffs.check(handoff_id)
-        beside.make_folders(rel, 0o700)
+        try:
+            beside.claim_folder(rel, 0o700)  # from here on it is ours, and may be taken away again
+        except AlreadyThere as error:
+            raise ExportExists(where=printable(str(destination))) from error
         try:
             with beside.below(rel) as into:
                 _fill(handoffs, handoffs.papers.folder(handoff_id), into)
@@ -187,7 +190,7 @@ def verify_folder(path: Path) -> Verified:
         manifest = _document(root, "manifest.json", _MANIFEST)
         handoff_id, documents = manifest["handoff_id"], manifest["documents"]
         recorded = _ledger(root, handoff_id)
-        for name in documents:
+        for name in dict.fromkeys((*_SINGLE, *documents)):
             if (name, sha256(_read(root, name)).hex) not in recorded:
                 raise ExportDamaged(where=name, why=say("its bytes are not those that the ledger recorded"))
         facts = _facts(root, handoff_id, documents)
@@ -219,6 +222,8 @@ def _compare(then: Mapping[str, Any], now: Trace, not_repeated: list[str]) -> No
     # An artifact may have been moved since; its bytes count, not its place.
     if [_bytes_of(row) for row in then["artifacts"]] != [_bytes_of(row.to_json()) for row in now.artifacts]:
         raise ExportDamaged(where="artifacts", why=say("it is not what the trace says"))
+    if len(then["rows"]) != len(now.rows):
+        raise ExportDamaged(where="rows", why=say("it is not what the trace says"))
     for old, new in zip(then["rows"], now.rows, strict=True):
         if (old["status"], old.get("read")) != (new.status.value, new.read.to_json() if new.read else None):
             why = say("it was {then} and is {now}", then=old["status"], now=new.status.value)
