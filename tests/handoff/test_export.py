@@ -116,13 +116,14 @@ def test_a_verdict_of_another_count_of_targets_is_refused(place: Place, handoffs
         if evidence.get("document") == f"traces/{trace_file.name}":
             evidence["sha256"] = hashlib.sha256(trace_file.read_bytes()).hexdigest()
         draft = Draft(old.kind, old.subject, evidence)
-        given = {
-            "event_id": old.event_id,
-            "at": old.at,
-            "actor": old.actor,
-            "context": Context(**old.context),
-        }
-        event, forged = seal(draft, prev=prev, **given)
+        event, forged = seal(
+            draft,
+            event_id=old.event_id,
+            at=old.at,
+            actor=old.actor,
+            context=Context(**old.context),
+            prev=prev,
+        )
         lines.append(forged)
         prev = event.sha256
     (folder / "ledger.jsonl").write_bytes(b"".join(lines))

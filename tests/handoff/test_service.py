@@ -295,6 +295,17 @@ def test_a_launch_without_an_outcome_is_unknown_until_it_was_looked_up(place: Pl
     assert handoffs.check(handoff).trace.complete
 
 
+@pytest.mark.parametrize("who", ["", " ", "a b", "a/b", "..", "x" * 200, "a\x00b"])
+def test_nothing_is_sent_to_a_name_that_is_none(place: Place, who: str) -> None:
+    """An intent with such a name could not be read again, and with it nothing of the handoff."""
+    handoffs = place.reopen()
+    handoff = handoffs.new(packet(contract=False)).handoff_id
+    with pytest.raises(errors.HandoffShape):
+        handoffs.deliver_by_host(handoff, "openclaw", who, HOST)
+    assert handoffs.papers.summary(handoff).state == "issued"
+    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+
+
 def test_undelivered_work_may_be_sent_again(place: Place) -> None:
     handoffs = place.reopen()
     handoff = handoffs.new(packet()).handoff_id

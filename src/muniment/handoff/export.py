@@ -35,7 +35,7 @@ from muniment.handoff.receipts import Dispatch, Return, Undelivered
 from muniment.handoff.rules import judge
 from muniment.handoff.service import Handoffs
 from muniment.handoff.shape import Items, Shape, Text, Whole, closed
-from muniment.handoff.shapes import NONCES, ULID
+from muniment.handoff.shapes import HANDOFF_ID, NONCES
 from muniment.handoff.store import APPLIED, BASELINES, INTENT, RECORDED, Folder
 from muniment.handoff.trace import Trace, read_trace
 from muniment.message import say
@@ -47,7 +47,7 @@ VERSION = 1
 _FILES = RelPath.parse("files")
 _MANIFEST = closed(
     v=Whole(1, 1),
-    handoff_id=Text(29, pattern=f"ho_{ULID}", name=say("a handoff id")),
+    handoff_id=HANDOFF_ID,
     exported_at=Text(64),
     documents=Items(Text(128), 1),
     not_repeated=Items(Text(64)),

@@ -17,7 +17,6 @@ from muniment.disk.root import Root
 from muniment.handoff import delivery, process
 from muniment.handoff.brought import ENDED, Brought, take_in
 from muniment.handoff.dispatch import Dispatcher, Launched, LaunchRefused, Order, WorkerState
-from muniment.handoff.documents import fit
 from muniment.handoff.errors import HandoffShape, NoCallRecord, NotDispatched, SecretValue
 from muniment.handoff.host import ids_of, provider_receipt
 from muniment.handoff.model import Mode, Packet
@@ -26,7 +25,7 @@ from muniment.handoff.papers import Papers
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.roots import root_facts
 from muniment.handoff.secrets import secrets_in
-from muniment.handoff.store import CALL, Folder
+from muniment.handoff.store import Folder
 from muniment.handoff.worker import Returned, Worker
 from muniment.ids import new_ulid
 from muniment.message import say
@@ -244,7 +243,7 @@ def _called(
     }
     call |= {"text_sha256": sha256(text.encode("utf-8", "surrogatepass")).hex} if text is not None else {}
     with folder.locked():
-        kept = folder.add("calls", fit(say("call record"), CALL, call))
+        kept = folder.add("calls", call)
         handoffs.papers.note("handoff.called", folder.handoff_id, kept, call=kind)
     return call
 

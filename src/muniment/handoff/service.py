@@ -19,7 +19,7 @@ from muniment.handoff.anchors import new_nonce, nonce_digest
 from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.codes import Code, Finding
 from muniment.handoff.dispatch import Dispatcher, WorkerState
-from muniment.handoff.documents import fit
+from muniment.handoff.documents import check_recipient, fit
 from muniment.handoff.gather import TASK_ADAPTERS, Options, gather
 from muniment.handoff.host import HostDispatcher
 from muniment.handoff.model import (
@@ -173,6 +173,7 @@ class Handoffs:
         `AlreadyDispatched` when it was, or when nobody knows.  `looked_up` says that somebody
         looked and nothing runs.  By `key` and `address` the adapter finds the launch again.
         """
+        check_recipient(recipient)
         folder = self.papers.folder(handoff_id)
         with folder.locked():
             packet = self.papers.packet(folder)

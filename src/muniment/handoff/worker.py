@@ -186,7 +186,7 @@ class Worker:
         handoff_id = view.dispatch.handoff_id
         folder = self._papers.folder(handoff_id)
         with folder.locked():
-            kept = folder.add("closures", fit(say("closure receipt"), CLOSURE, closure))
+            kept = folder.add("closures", closure)
             self._papers.note("handoff.closed", handoff_id, kept, target=target.value)
         return closure
 
