@@ -215,6 +215,22 @@ def test_nonces_inside_the_shared_root_are_refused(place: Place) -> None:
         place.reopen().new(packet())
 
 
+def test_a_folder_of_nonces_that_can_not_be_had_is_said_to_be_that(place: Place) -> None:
+    handoffs = place.reopen()
+    handoff = handoffs.new(packet()).handoff_id
+    place.user.rename(place.user.with_name("elsewhere"))
+    place.user.write_text("a file")
+    with pytest.raises(MunimentError) as caught:
+        handoffs.new(packet())
+    assert caught.value.where == str(place.user)
+    with pytest.raises(errors.NonceMissing) as missing:
+        handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    assert missing.value.where == str(place.user) and missing.value.why is not None
+    place.user = place.path / "nonces"
+    with pytest.raises(errors.NoncesInside):
+        place.reopen().check(handoff)
+
+
 def test_lost_nonces_are_said_to_be_lost(place: Place) -> None:
     handoffs = place.reopen()
     handoff = send(handoffs)

@@ -238,17 +238,18 @@ def _pieces(task: wire.Task) -> list[Piece]:
     """The artifacts' bytes; what is only named by an address is not fetched."""
     found: list[Piece] = []
     for artifact in task.artifacts:
-        data = b""
-        for part in artifact.parts:
-            if part.HasField("text"):
-                data += part.text.encode("utf-8", "surrogatepass")
-            elif part.HasField("raw"):
-                data += part.raw
-            elif part.HasField("data"):
-                data += canonical(MessageToDict(part.data))
+        data = b"".join(_bytes_of(part) for part in artifact.parts)
         name = artifact.name or next((part.filename for part in artifact.parts if part.filename), "")
         found.append(Piece(artifact.artifact_id, name or artifact.artifact_id, data))
     return found
+
+
+def _bytes_of(part: wire.Part) -> bytes:
+    if part.HasField("text"):
+        return part.text.encode("utf-8", "surrogatepass")
+    if part.HasField("data"):
+        return canonical(MessageToDict(part.data))
+    return part.raw
 
 
 def _certain(error: BaseException) -> str | None:
@@ -262,8 +263,14 @@ def _certain(error: BaseException) -> str | None:
 
 
 def _origin(address: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port, whether the port is spelled out or not.
+
+    >>> _origin("https://agents.example") == _origin("HTTPS://agents.example:443/a2a")
+    True
+    """
     parts = urlsplit(address)
-    return parts.scheme, parts.hostname or "", parts.port
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", parts.port if parts.port is not None else usual
 
 
 def _is_loopback(address: str) -> bool:
