@@ -213,5 +213,5 @@ print([name for name, file in files.items() if "site-packages" in file and not n
     assert foreign == "[]"
     assert ours == str(
         ["muniment", "muniment.__main__", "muniment.faces", "muniment.faces.hooks",
-         "muniment.faces.hooks.subagent_stop"]
+         "muniment.faces.hooks.event", "muniment.faces.hooks.subagent_stop"]
     )  # fmt: skip

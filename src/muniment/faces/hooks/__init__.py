@@ -28,9 +28,9 @@ def _stop() -> int:
 
 
 def _subagent_stop() -> int:
-    from muniment.faces.hooks.subagent_stop import answer
+    from muniment.faces.hooks.subagent_stop import run
 
-    return answer()
+    return run()
 
 
 EVENTS: dict[str, Callable[[], int]] = {

@@ -12,15 +12,15 @@ import fcntl
 import json
 import os
 import re
-import sys
-from collections.abc import Iterator
+
+from muniment.faces.hooks.event import BadEvent, answer, blind, read_event, workspaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing it costs a tenth of the hook's time
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 BLOCKS_MAX = 3
-EVENT_MAX = 4 << 20
 DOCUMENT_MAX = 4 << 20
 ADDED_MAX = 16 << 20
 """Bytes behind a target's former end that are searched."""
@@ -31,31 +31,30 @@ _DISPATCH = re.compile(r"dp_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _OWN = ("employee_memory", "employee_worklog")
 
 
-def answer() -> int:
+def run() -> int:
     """Read the event from standard input; what blocks goes to standard output as the hosts want it."""
     try:
-        event = json.loads(sys.stdin.buffer.read(EVENT_MAX))
-    except (ValueError, RecursionError) as error:
-        sys.stderr.write(f"muniment: the event is no JSON: {error} (BAD_EVENT)\n")
-        return 1
+        event = read_event()
+    except BadEvent as error:
+        return blind(error, "BAD_EVENT")
     try:
         reason = _reason(event, os.environ)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # Whoever can not read the record can not say that something is missing.
-        sys.stderr.write(f"muniment: the handoff could not be looked at: {error} (HOOK_BLIND)\n")
-        return 1
+        return blind(error, "HOOK_BLIND")
     if reason:
-        sys.stdout.write(json.dumps({"decision": "block", "reason": reason}) + "\n")
+        answer({"decision": "block", "reason": reason})
     return 0
 
 
-def _reason(event: Any, environment: Any) -> str:
+def _reason(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Why the agent must not end yet; empty when it may."""
-    if not isinstance(event, dict) or event.get("hook_event_name", "SubagentStop") != "SubagentStop":
+    if (
+        event.get("hook_event_name", "SubagentStop") != "SubagentStop"
+        or event.get("stop_hook_active") is True
+    ):
         return ""
-    if event.get("stop_hook_active") is True:
-        return ""
-    for root in _roots(event, environment):
+    for root in workspaces(event, environment):
         for handoff, dispatch in _dispatches(root, event):
             missing, seen = _missing(root, handoff, dispatch)
             if missing and _may_block(os.path.join(root, ".muniment/handoff", handoff), dispatch, seen):
@@ -63,24 +62,7 @@ def _reason(event: Any, environment: Any) -> str:
     return ""
 
 
-def _roots(event: dict[str, Any], environment: Any) -> Iterator[str]:
-    """The workspaces in which the agent may be recorded: named ones, then those above where it works."""
-    found = [environment.get("MUNIMENT_WORKSPACE"), environment.get("CLAUDE_PROJECT_DIR")]
-    place = event.get("cwd")
-    if isinstance(place, str) and os.path.isabs(place):
-        found.append(place)
-        while (above := os.path.dirname(place)) != place:
-            found.append(above)
-            place = above
-    seen: set[str] = set()
-    for each in found:
-        if each and "\0" not in each and each not in seen:
-            seen.add(each)
-            if os.path.isdir(os.path.join(each, ".muniment/handoff/agents")):
-                yield each
-
-
-def _dispatches(root: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _dispatches(root: str, event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The dispatches that are recorded under the names in the event, and still the ones that stand."""
     seen: set[str] = set()
     for kind, field in (("agent", "agent_id"), ("transcript", "agent_transcript_path")):
