@@ -31,7 +31,7 @@ from muniment.handoff.gather import TASK_ADAPTERS, moved_by
 from muniment.handoff.model import Packet, Target
 from muniment.handoff.papers import Papers
 from muniment.handoff.reading import read_file, read_targets
-from muniment.handoff.receipts import Dispatch, Return, Undelivered
+from muniment.handoff.receipts import Return, Undelivered, read_outcome
 from muniment.handoff.rules import judge
 from muniment.handoff.service import Handoffs
 from muniment.handoff.shape import Items, Shape, Text, Whole, closed
@@ -250,7 +250,7 @@ def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
         answer = replace(answer, claims=tuple(each for each in answer.claims if each.kind == "verified"))
     intent_name, outcome_name = _last(documents, "intents"), _last(documents, "outcomes")
     intent = _document(root, intent_name, INTENT) if intent_name is not None else None
-    outcome = _outcome(_read(root, outcome_name)) if outcome_name is not None else None
+    outcome = read_outcome(_read(root, outcome_name)) if outcome_name is not None else None
     unknown = isinstance(outcome, Undelivered) and outcome.unknown
     base_name = _last(documents, "baselines")
     baselines: dict[Target, Baseline] = {}
@@ -307,10 +307,6 @@ def _series(root: Root, documents: list[str], series: str, shape: Shape) -> list
 
 def _last(documents: list[str], series: str) -> str | None:
     return max((name for name in documents if name.startswith(f"{series}/")), default=None)
-
-
-def _outcome(data: bytes) -> Dispatch | Undelivered:
-    return Dispatch.read(data) if b'"dispatch_id"' in data else Undelivered.read(data)
 
 
 def _read(root: Root, name: str) -> bytes:

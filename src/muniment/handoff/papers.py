@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from muniment.handoff.documents import parse
 from muniment.handoff.errors import HandoffUnknown, NotDispatched
 from muniment.handoff.facts import Baseline, Intent
 from muniment.handoff.model import Packet, Target
-from muniment.handoff.receipts import Dispatch, Undelivered
+from muniment.handoff.receipts import Dispatch, Undelivered, read_outcome
 from muniment.handoff.store import BASELINES, INTENT, Folder, Kept, handoffs
 from muniment.handoff.trace import read_trace
 from muniment.ids import is_ulid
@@ -77,9 +76,7 @@ class Papers:
             intent, mode = self.intent_document(folder), self.packet(folder).mode
             return Undelivered(intent["recipient_id"], intent["at"], mode, "delivery_unknown")
         found = folder.last("outcomes")
-        if found is None:
-            return None
-        return Dispatch.read(found.data) if b'"dispatch_id"' in found.data else Undelivered.read(found.data)
+        return read_outcome(found.data) if found is not None else None
 
     def answered(self, folder: Folder) -> bool:
         """Whether the last intent has its outcome."""
@@ -137,7 +134,7 @@ class Papers:
 
     def note(self, kind: str, handoff_id: str, kept: Kept, **more: Any) -> None:
         """Put a document's digest into the ledger."""
-        evidence = {"document": kept.name, "sha256": hashlib.sha256(kept.data).hexdigest(), **more}
+        evidence = {"document": kept.name, "sha256": kept.sha256, **more}
         self.workspace.ledger.append(Draft(kind, handoff_id, evidence))
 
     def every(self) -> list[Summary]:

@@ -117,6 +117,11 @@ class Undelivered:
         }
 
 
+def read_outcome(data: bytes) -> Dispatch | Undelivered:
+    """Read what became of a launch; in JSON a name inside of a text would have its quotes escaped."""
+    return Dispatch.read(data) if b'"dispatch_id"' in data else Undelivered.read(data)
+
+
 @dataclass(frozen=True, slots=True)
 class Closure:
     """What the worker says of one target; fields that its state does not have are none."""
