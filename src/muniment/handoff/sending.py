@@ -6,7 +6,7 @@ of it, so whoever finds it free and an intent without outcome knows that the lau
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,6 +33,8 @@ from muniment.message import say
 if TYPE_CHECKING:
     from muniment.handoff.service import Handoffs
 
+A2A = "a2a"
+"""The name of that adapter; its module loads what not everybody has."""
 CONCLUSION_MAX = 65_536
 """Characters of what a worker printed that count as its conclusion; of more, the last ones."""
 
@@ -100,6 +102,18 @@ def look_up(handoffs: Handoffs, handoff_id: str, dispatcher: Dispatcher) -> Disp
             why = say("it was looked for, and nothing of it runs")
             return handoffs.fail(handoff_id, "adapter_failed", why=why)
         return papers.outcome(folder)
+
+
+def look(
+    handoffs: Handoffs, handoff_id: str, by: Callable[[str, str], Dispatcher]
+) -> Dispatch | Undelivered | None:
+    """As `look_up`, where the adapter can look; else how it stands by what is kept.  `by` makes the
+    adapter of a name and an address."""
+    folder = handoffs.papers.folder(handoff_id)
+    intent = handoffs.papers.intent_document(folder)
+    if intent["via"] in (process.NAME, A2A):
+        return look_up(handoffs, handoff_id, by(intent["via"], intent.get("address", "")))
+    return handoffs.papers.outcome(folder)
 
 
 def _mode(packet: Packet, dispatcher: Dispatcher) -> Mode | None:
@@ -199,8 +213,20 @@ def collect(handoffs: Handoffs, handoff_id: str, agent: Agent | None = None) -> 
     return worker.give_back(handoff_id, worker.compose(handoff_id, conclusion=said[-CONCLUSION_MAX:]))
 
 
-def message(handoffs: Handoffs, handoff_id: str, agent: Agent, text: str) -> dict[str, Any]:
-    """Say something to a task that exists; the call is on record before anything is said of it."""
+def agent_of(handoffs: Handoffs, handoff_id: str, at: Callable[[str], Agent]) -> Agent | None:
+    """The agent elsewhere that has the work, if one has; `at` makes it of its address."""
+    intent = handoffs.papers.intent_document(handoffs.papers.folder(handoff_id))
+    return at(intent["address"]) if intent["via"] == A2A else None
+
+
+def message(handoffs: Handoffs, handoff_id: str, agent: Agent | None, text: str) -> dict[str, Any]:
+    """Say something to a task that exists; the call is on record before anything is said of it.
+
+    Without an agent there is nobody to say it to, and it is `NoCallRecord`.
+    """
+    if agent is None:
+        why = say("its adapter has no channel to a worker that runs")
+        raise NoCallRecord(handoff=handoff_id, where=handoff_id, why=why)
     for place in secrets_in({"text": text}):
         raise SecretValue(where=place)
     folder = handoffs.papers.folder(handoff_id)
