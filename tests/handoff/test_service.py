@@ -231,6 +231,20 @@ def test_a_folder_of_nonces_that_can_not_be_had_is_said_to_be_that(place: Place)
         place.reopen().check(handoff)
 
 
+def test_one_that_can_not_be_read_hides_no_other_and_says_where_it_lies(place: Place) -> None:
+    handoffs = place.reopen()
+    one, two = (handoffs.new(packet(contract=False)).handoff_id for _ in range(2))
+    (place.path / ".muniment/handoff" / one / "packet.json").write_text("{}")
+    assert [(each.handoff_id, each.state) for each in handoffs.papers.every()] == [
+        (one, "HANDOFF_SHAPE"), (two, "issued")
+    ]  # fmt: skip
+    with pytest.raises(errors.HandoffShape) as caught:
+        handoffs.papers.summary(one)
+    assert caught.value.where == f".muniment/handoff/{one}/packet.json: goal"
+    [damaged, _] = HandoffSubject(handoffs).unfinished()
+    assert damaged.state == "HANDOFF_SHAPE" and damaged.fault is not None
+
+
 def test_lost_nonces_are_said_to_be_lost(place: Place) -> None:
     handoffs = place.reopen()
     handoff = send(handoffs)

@@ -26,12 +26,11 @@ from google.protobuf.json_format import MessageToDict
 
 from muniment.canonical import canonical
 from muniment.handoff.brought import Brought, Piece
-from muniment.handoff.dispatch import Acknowledged, LaunchRefused, LookedUp, Order
+from muniment.handoff.dispatch import A2A, Acknowledged, LaunchRefused, LookedUp, Order
 from muniment.handoff.errors import AgentRefused, AgentSilent, BadAddress, SecretValue
 from muniment.message import say
 from muniment.path import printable
 
-NAME = "a2a"
 TIME_OUT_S = 30.0
 ANSWER_MAX = 64 << 20
 """Bytes of one answer at the most."""
@@ -79,7 +78,7 @@ class A2aDispatcher:
     """Hands work to the agent at an address."""
 
     address: str
-    name: str = NAME
+    name: str = A2A
     creates_tasks: bool = True
 
     def __post_init__(self) -> None:

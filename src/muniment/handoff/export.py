@@ -114,7 +114,7 @@ def _fill(handoffs: Handoffs, folder: Folder, into: Root) -> None:
     for name, each in kept_documents.items():
         _write(into, RelPath.parse(name), each.data)
     packet, answer = papers.packet(folder), folder.last("returns")
-    returned = Return.read(answer.data, answer.name) if answer is not None else None
+    returned = Return.read(answer.data, answer.where) if answer is not None else None
     skipped = sorted({each.kind for each in returned.claims if each.kind != "verified"}) if returned else []
     nonces: dict[str, Any] = {}
     if packet.contract is not None:
@@ -237,7 +237,7 @@ def _bytes_of(row: Mapping[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
-    packet = replace(Packet.read(_read(root, "packet.json")), handoff_id=handoff_id)
+    packet = replace(Packet.read(_read(root, "packet.json"), "packet.json"), handoff_id=handoff_id)
     nonces = _document(root, "nonces.json", NONCES)
     contract = packet.contract
     if contract is not None:
@@ -250,7 +250,7 @@ def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
         answer = replace(answer, claims=tuple(each for each in answer.claims if each.kind == "verified"))
     intent_name, outcome_name = _last(documents, "intents"), _last(documents, "outcomes")
     intent = _document(root, intent_name, INTENT) if intent_name is not None else None
-    outcome = read_outcome(_read(root, outcome_name)) if outcome_name is not None else None
+    outcome = read_outcome(_read(root, outcome_name), outcome_name) if outcome_name is not None else None
     unknown = isinstance(outcome, Undelivered) and outcome.unknown
     base_name = _last(documents, "baselines")
     baselines: dict[Target, Baseline] = {}

@@ -16,7 +16,7 @@ from muniment.digest import sha256
 from muniment.disk.root import Root
 from muniment.handoff import delivery, process
 from muniment.handoff.brought import ENDED, Brought, take_in
-from muniment.handoff.dispatch import Dispatcher, Launched, LaunchRefused, Order, WorkerState
+from muniment.handoff.dispatch import A2A, Dispatcher, Launched, LaunchRefused, Order, WorkerState
 from muniment.handoff.errors import HandoffShape, NoCallRecord, NotDispatched, SecretValue
 from muniment.handoff.host import ids_of, provider_receipt
 from muniment.handoff.model import Mode, Packet
@@ -33,8 +33,6 @@ from muniment.message import say
 if TYPE_CHECKING:
     from muniment.handoff.service import Handoffs
 
-A2A = "a2a"
-"""The name of that adapter; its module loads what not everybody has."""
 CONCLUSION_MAX = 65_536
 """Characters of what a worker printed that count as its conclusion; of more, the last ones."""
 

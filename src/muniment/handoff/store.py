@@ -110,10 +110,12 @@ SERIES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document as it lies there: its name, its bytes, and their SHA-256 in hex."""
+    """A document as it lies there: its name among those of its handoff, its bytes, and where they lie
+    below the root."""
 
     name: str
     data: bytes
+    where: str
 
     @property
     def sha256(self) -> str:
@@ -167,7 +169,7 @@ class Folder:
         data = kept(document)
         self._root.make_folders((self._rel / RelPath.parse(name)).parent, 0o700)
         write_verified(self._root, self._rel / RelPath.parse(name), data, mode=0o600)
-        return Kept(name, data)
+        return Kept(name, data, self._where(name))
 
     def add(self, series: str, document: Mapping[str, Json]) -> Kept:
         """Write the next document of a series; the caller holds the lock.
@@ -182,7 +184,8 @@ class Folder:
     def read(self, name: str) -> Kept | None:
         """A document, or none when it is not there."""
         try:
-            return Kept(name, self._root.read(self._rel / RelPath.parse(name), DOCUMENT_MAX))
+            data = self._root.read(self._rel / RelPath.parse(name), DOCUMENT_MAX)
+            return Kept(name, data, self._where(name))
         except NotThere:
             return None
 
@@ -201,7 +204,7 @@ class Folder:
     def all(self, series: str) -> list[dict[str, Any]]:
         """Every document of a series, oldest first, each of its shape."""
         found = [self.read(name) for name in self.names(series)]
-        return [parse(each.name, SERIES[series], each.data, each.name) for each in found if each is not None]
+        return [parse(each.name, SERIES[series], each.data, each.where) for each in found if each is not None]
 
     def meta(self) -> dict[str, Any]:
         """Parent, depth, initiator and area, as they were when it was issued."""
@@ -211,8 +214,11 @@ class Folder:
         """A document that must be there, of its shape."""
         found = self.read(name)
         if found is None:
-            raise HandoffUnknown(handoff=self.handoff_id, where=name)
-        return parse(name, shape, found.data, name)
+            raise HandoffUnknown(handoff=self.handoff_id, where=self._where(name))
+        return parse(name, shape, found.data, found.where)
+
+    def _where(self, name: str) -> str:
+        return f"{self._rel.posix}/{name}"
 
 
 def handoffs(root: Root) -> list[str]:

@@ -111,7 +111,7 @@ class HandoffSubject:
                 role = say("target {target} of the handoff", target=row["target"])
                 yield Hit(folder.handoff_id, role, printable(read["path"]), None, read["sha256"])
         answer = folder.last("returns")
-        for claim in Return.read(answer.data, answer.name).claims if answer is not None else ():
+        for claim in Return.read(answer.data, answer.where).claims if answer is not None else ():
             if sought.is_digest(claim.sha256) and claim.path not in told:
                 yield Hit(
                     folder.handoff_id, say("claim of the worker"), printable(claim.path), None, claim.sha256
@@ -174,17 +174,10 @@ class HandoffSubject:
     def unfinished(self) -> list[Unfinished]:
         """Handoffs that somebody still has to look at."""
         found: list[Unfinished] = []
-        for handoff_id in handoffs(self._handoffs.workspace.root):
-            fault: Message | None = None
-            try:
-                state = self._handoffs.papers.summary(handoff_id).state
-            except MunimentError as error:
-                state, fault = error.code, error.message
-            if state != "complete":
-                act = "check" if state in ("returned", "incomplete") else "show"
-                found.append(
-                    Unfinished(handoff_id, state, f"muniment handoff {act} {handoff_id}", fault=fault)
-                )
+        for each in self._handoffs.papers.unfinished():
+            act = "check" if each.state in ("returned", "incomplete") else "show"
+            step = f"muniment handoff {act} {each.handoff_id}"
+            found.append(Unfinished(each.handoff_id, each.state, step, fault=each.fault))
         return found
 
     def newest(self) -> Newest | None:
