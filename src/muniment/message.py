@@ -32,7 +32,7 @@ class Message:
     def __str__(self) -> str:
         """The English text: what logs and tracebacks show."""
         chosen = self.template if self.plural is None or self.count == 1 else self.plural
-        return self.fill(chosen, dict(self.facts))
+        return self.fill(chosen, self.facts)
 
     def fill(self, chosen: str, facts: Mapping[str, object]) -> str:
         """Put the facts into a template already chosen (and perhaps translated)."""

@@ -11,12 +11,25 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from muniment.errors import UsageError
+from muniment.message import Message, say
+
 NAME_MAX = 255
 """Bytes in one name, on every file system we support."""
 
 
-class BadPath(ValueError):
+class BadPath(UsageError, ValueError):
     """A path that can not name anything inside a root."""
+
+    code = "BAD_PATH"
+    what = "This is no path that can be used here."
+    guidance = "Give a path that ends in a name: not in `..` or `/`, and no name over 255 bytes."
+
+    def __init__(self, why: Message) -> None:
+        super().__init__(why=why)
+
+    def __str__(self) -> str:
+        return str(self.why)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,7 +53,7 @@ class RelPath:
     def parse(cls, text: str) -> RelPath:
         """Read a relative path with `/`; refuses absolute paths, empty names, `.` and `..`."""
         if text.startswith("/"):
-            raise BadPath(f"an absolute path: {text!r}")
+            raise BadPath(say("an absolute path: {path}", path=repr(text)))
         return cls(tuple(text.split("/"))) if text else cls()
 
     @property
@@ -78,7 +91,8 @@ class RelPath:
     def relative_to(self, other: RelPath) -> RelPath:
         """This path as seen from `other`, which must be above it or the same."""
         if not self.within(other):
-            raise BadPath(f"{self.posix!r} is not below {other.posix!r}")
+            why = say("{path} is not below {root}", path=repr(self.posix), root=repr(other.posix))
+            raise BadPath(why)
         return RelPath(self.parts[len(other.parts) :])
 
     def __truediv__(self, other: str | RelPath) -> RelPath:
@@ -97,19 +111,19 @@ def check_name(name: str) -> str:
     muniment.path.BadPath: '/' stands in a name: 'a/b'
     """
     if not name:
-        raise BadPath("an empty name stands in a path")
+        raise BadPath(say("an empty name stands in a path"))
     if name in (".", ".."):
-        raise BadPath(f"{name!r} can not stand in a path")
+        raise BadPath(say("{name} can not stand in a path", name=repr(name)))
     if "/" in name:
-        raise BadPath(f"'/' stands in a name: {name!r}")
+        raise BadPath(say("'/' stands in a name: {name}", name=repr(name)))
     if "\0" in name:
-        raise BadPath("a NUL stands in a name")
+        raise BadPath(say("a NUL stands in a name"))
     try:
         size = len(os.fsencode(name))
     except UnicodeEncodeError as error:
-        raise BadPath(f"a name that no file can have: {name!r}") from error
+        raise BadPath(say("a name that no file can have: {name}", name=repr(name))) from error
     if size > NAME_MAX:
-        raise BadPath(f"a name of {size} bytes; {NAME_MAX} is the most")
+        raise BadPath(say("a name of {size} bytes; {most} is the most", size=size, most=NAME_MAX))
     return name
 
 

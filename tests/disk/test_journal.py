@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muniment.disk.errors import HalfDone
-from muniment.disk.journal import Journal, State
+from muniment.disk.journal import Journal
 from muniment.disk.root import Root
 from muniment.path import RelPath
 
@@ -34,13 +34,7 @@ def test_an_act_is_there_until_it_is_ended(journal: Journal, place: Path) -> Non
     journal.end(first)
     assert journal.pending() == [later]
     journal.end(first)
-    for state in (State.AFTER, State.BEFORE):
-        act = journal.begin("c", {}, {}, NOW, os.urandom)
-        journal.settle(act, state)
-        assert journal.pending() == [later]
-    with pytest.raises(HalfDone) as caught:
-        journal.settle(later, State.NEITHER)
-    assert later.act_id in caught.value.where and journal.pending() == [later]
+    assert journal.pending() == [later]
 
 
 def test_a_journal_of_elsewhere_does_not_fit(journal: Journal, root: Root, place: Path) -> None:

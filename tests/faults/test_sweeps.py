@@ -41,10 +41,7 @@ def test_a_fault_at_a_call(act: str, stage: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("act", ACTS, ids=[act.rsplit(".", 1)[1] for act in ACTS])
 def test_a_true_short_write(act: str, tmp_path: Path) -> None:
-    module = importlib.import_module(act)
-    stage = module.STAGES[-1] if "onto tmpfs" not in module.STAGES else "onto tmpfs"
-    tally = Harness(act, stage, tmp_path, WORKERS).cut_short(sizes(module.LARGEST, 8))
-    whole(tally)
+    tally = cut_short(act, tmp_path, 8)
     ends = tally.ends["short write"]
     assert ends["refused"] > 0 and ends["done"] > 0, ends
 
@@ -61,6 +58,15 @@ def test_a_full_file_system(act: str, unit: str, tmp_path: Path) -> None:
     # back, and has to go on a disk that a restore has filled.
     assert ends[0] == "refused" or (unit == "files" and "ledger" in act) or "undo" in act
     assert ends[-1] == "done"
+
+
+def cut_short(act: str, tmp_path: Path, steps: int) -> Tally:
+    """An act whose files may not grow beyond each of many sizes."""
+    module = importlib.import_module(act)
+    stage = module.STAGES[-1] if "onto tmpfs" not in module.STAGES else "onto tmpfs"
+    tally = Harness(act, stage, tmp_path, WORKERS).cut_short(sizes(module.LARGEST, steps))
+    whole(tally)
+    return tally
 
 
 def sizes(largest: int, steps: int) -> list[int]:
@@ -89,11 +95,7 @@ def test_every_fault_at_every_call(act: str, stage: str, tmp_path: Path) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("act", ACTS, ids=[act.rsplit(".", 1)[1] for act in ACTS])
 def test_every_size(act: str, tmp_path: Path) -> None:
-    module = importlib.import_module(act)
-    stage = module.STAGES[-1] if "onto tmpfs" not in module.STAGES else "onto tmpfs"
-    tally = Harness(act, stage, tmp_path, WORKERS).cut_short(sizes(module.LARGEST, 200))
-    whole(tally)
-    table.write(tally)
+    table.write(cut_short(act, tmp_path, 200))
 
 
 def test_the_page_shows_a_row_for_each_act_stage_and_fault() -> None:

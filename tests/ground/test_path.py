@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.errors import UsageError
 from muniment.path import NAME_MAX, BadPath, RelPath, check_name, printable
 
 HOSTILE: list[str] = [
@@ -51,6 +52,14 @@ def test_hostile_names_are_refused(name: str) -> None:
         check_name(name)
     with pytest.raises(BadPath):
         RelPath.parse("a") / name
+
+
+def test_a_path_that_nobody_caught_is_an_error_that_can_be_read() -> None:
+    with pytest.raises(UsageError) as caught:
+        RelPath(("..",))
+    error = caught.value
+    assert (error.code, int(error.exit_code)) == ("BAD_PATH", 2)
+    assert error.reason == "This is no path that can be used here: '..' can not stand in a path"
 
 
 ODD: list[str] = [

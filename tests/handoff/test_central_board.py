@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -17,8 +18,9 @@ from tests.handoff.conftest import CONCLUSION, HOST, WORKLOG, Place, packet
 
 from muniment.disk.write import write_verified
 from muniment.handoff import errors, patch
-from muniment.handoff.board import headings, section
+from muniment.handoff.board import section
 from muniment.handoff.central_board import CentralBoard
+from muniment.handoff.headings import headings
 from muniment.handoff.model import Target
 from muniment.handoff.service import Handoffs
 from muniment.handoff.worker import Worker
@@ -73,9 +75,12 @@ def propose(place: Place, handoff: str, **more: Any) -> None:
     ],
 )
 def test_operations_of_rfc_6902(before: Any, operation: dict[str, Any], after: Any) -> None:
-    kept = json.dumps(before)
-    assert patch.operated(before, operation) == after
-    assert json.dumps(before) == kept
+    kept = json.dumps(operation)
+    changed = patch.operated(before, operation)
+    assert changed == after
+    if isinstance(operation.get("value"), dict):
+        changed["child"]["g"] = 1
+    assert json.dumps(operation) == kept
 
 
 @pytest.mark.parametrize(
@@ -103,6 +108,13 @@ def test_operations_that_rfc_6902_makes_errors(before: Any, operation: dict[str,
 def base(board: Any, *paths: str) -> str:
     operations = [{"op": "add", "path": path, "value": "x"} for path in paths]
     return patch.base_of(json.dumps(board).encode(), {"form": "json", "patch": operations})
+
+
+def test_the_base_is_the_digest_of_the_parts_as_the_page_describes_them() -> None:
+    board = {"a": {"x": 1}, "b": [1, 2]}
+    parts = [{"path": "/b", "value": [1, 2]}] * 2 + [{"path": "/a/y"}, {"path": "/b", "value": [1, 2]}]
+    wanted = json.dumps(parts, separators=(",", ":"), sort_keys=True).encode()
+    assert base(board, "/b/-", "/b/0", "/a/y", "/b/1") == hashlib.sha256(wanted).hexdigest()
 
 
 def test_only_the_part_touched_counts() -> None:

@@ -94,7 +94,7 @@ def test_from_issue_to_proof(shell: Shell, tmp_path: Path) -> None:
     assert again["trace"]["complete"] and again["before"]["complete"]
     assert shell.ask("show", handoff)["state"] == "complete"
     assert [each["state"] for each in shell.ask("list")["handoffs"]] == ["complete"]
-    assert "Nothing was handed over yet" in shell.run("list", "--open")
+    assert "No handoff is open." in shell.run("list", "--open")
     shell.run("export", handoff, "../proof")
     found = json.loads((tmp_path / "proof/manifest.json").read_text())
     assert found["handoff_id"] == handoff
@@ -111,6 +111,7 @@ def test_refusals(shell: Shell) -> None:
     assert shell.ask("lint", *NEW[1:]) == {"refused": [], "notes": []}
     assert shell.ask(*NEW, "-n") == {"refused": [], "notes": []}
     assert shell.ask("list") == {"handoffs": []}
+    assert "Nothing was handed over yet." in shell.run("list")
     shell.run("new", "--owe", "nothing=x", expect=2)
     shell.run("new", "--packet", "-", stdin=b'{"a": 1, "a": 2}', expect=2)
     shell.run("new", "--packet", "-", stdin=b'{"goal": "x"}', expect=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -9,10 +10,13 @@ from pathlib import Path
 import pytest
 from tests.handoff.conftest import HOST, Place, packet, work
 
+from muniment.canonical import canonical
 from muniment.errors import MunimentError
 from muniment.handoff import errors
 from muniment.handoff.export import export, verify_folder
-from muniment.handoff.service import Handoffs
+from muniment.handoff.service import Checked, Handoffs
+from muniment.path import BadPath
+from muniment.record.event import Context, Draft, read_line, seal
 
 
 @pytest.fixture
@@ -82,6 +86,75 @@ def test_an_exported_handoff_is_never_dispatched_again(place: Place, handoffs: H
     with pytest.raises(errors.AlreadyDispatched) as caught:
         handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
     assert "nonces" in str(caught.value)
+
+
+def test_a_packet_that_the_manifest_leaves_out_is_held_to_the_ledger_all_the_same(
+    place: Place, handoffs: Handoffs
+) -> None:
+    _, folder = exported(place, handoffs)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["documents"].remove("packet.json")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert verify_folder(folder).now.complete
+    packet_file = folder / "packet.json"
+    packet_file.write_text(packet_file.read_text().replace("without a header", "with a header"))
+    with pytest.raises(errors.ExportDamaged) as caught:
+        verify_folder(folder)
+    assert caught.value.where == "packet.json"
+
+
+def test_a_verdict_of_another_count_of_targets_is_refused(place: Place, handoffs: Handoffs) -> None:
+    """Somebody who can write ledger lines can make a trace that fits them; it still has to fit the rest."""
+    _, folder = exported(place, handoffs)
+    [trace_file] = (folder / "traces").iterdir()
+    trace = json.loads(trace_file.read_text())
+    trace_file.write_bytes(canonical({**trace, "rows": trace["rows"][:3]}) + b"\n")
+    lines, prev = [], "0" * 64
+    for line in (folder / "ledger.jsonl").read_bytes().splitlines():
+        old = read_line(line)
+        evidence = dict(old.evidence)
+        if evidence.get("document") == f"traces/{trace_file.name}":
+            evidence["sha256"] = hashlib.sha256(trace_file.read_bytes()).hexdigest()
+        draft = Draft(old.kind, old.subject, evidence)
+        event, forged = seal(
+            draft,
+            event_id=old.event_id,
+            at=old.at,
+            actor=old.actor,
+            context=Context(**old.context),
+            prev=prev,
+        )
+        lines.append(forged)
+        prev = event.sha256
+    (folder / "ledger.jsonl").write_bytes(b"".join(lines))
+    with pytest.raises(errors.ExportDamaged) as caught:
+        verify_folder(folder)
+    assert caught.value.where == "rows"
+
+
+def test_a_place_without_a_name_of_its_own_is_refused(place: Place, handoffs: Handoffs) -> None:
+    handoff = handoffs.new(packet()).handoff_id
+    for name in ("..", "x" * 300):
+        with pytest.raises(BadPath):
+            export(handoffs, handoff, place.path / name)
+
+
+def test_of_two_exports_at_once_the_second_takes_nothing_away(
+    place: Place, handoffs: Handoffs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handoff = handoffs.new(packet()).handoff_id
+    folder, check = place.path.parent / "proof", handoffs.check
+
+    def overtaken(handoff_id: str) -> Checked:
+        """Another process makes its export while this one reads everything back."""
+        monkeypatch.setattr(Handoffs, "check", lambda self, handoff_id: check(handoff_id))
+        export(handoffs, handoff_id, folder)
+        return check(handoff_id)
+
+    monkeypatch.setattr(Handoffs, "check", lambda self, handoff_id: overtaken(handoff_id))
+    with pytest.raises(errors.ExportExists):
+        export(handoffs, handoff, folder)
+    assert verify_folder(folder).handoff_id == handoff
 
 
 def test_nothing_is_overwritten(place: Place, handoffs: Handoffs) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +138,52 @@ def test_a_claim_is_about_bytes_not_about_names(
     file.symlink_to(tmp_path / "elsewhere.py")
     (tmp_path / "elsewhere.py").write_text(text)
     assert verdict(place, committed("app", repositories["app"])) == [("COMMIT_DIFFERS", "app: main.py")]
+
+
+class _WantsAName(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    """The address of a server that asks everybody who they are."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _WantsAName) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/x"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("name", ["credential.helper", "core.askPass", "core.gitProxy"])
+def test_what_would_prove_who_one_is_to_a_remote_is_not_the_repository_s_to_say(
+    place: Place, repositories: dict[str, str], web: str, name: str
+) -> None:
+    app, mark = place.path / "app", place.path.parent / "ran"
+    program = place.path.parent / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    git(app, "config", name, str(program))
+    git(app, "config", "remote.origin.url", "git://127.0.0.1:1/x" if name == "core.gitProxy" else web)
+    assert verdict(place, pushed("app", repositories["app"])) == [("REMOTE_UNKNOWN", "app")]
+    assert not mark.exists()
+
+
+def test_an_object_that_is_not_there_is_asked_of_nobody(place: Place, repositories: dict[str, str]) -> None:
+    app, mark = place.path / "app", place.path.parent / "ran"
+    git(app, "config", "core.repositoryformatversion", "1")
+    git(app, "config", "extensions.partialClone", "origin")
+    git(app, "config", "remote.origin.promisor", "true")
+    git(app, "config", "protocol.file.allow", "always")
+    git(app, "config", "remote.origin.uploadpack", f"touch {mark}; git-upload-pack")
+    assert verdict(place, committed("app", "1" * 40)) == [("COMMIT_NOT_FOUND", "app")]
+    assert not mark.exists()
+
+
+def test_a_remote_whose_path_is_relative_is_asked_too(place: Place, repositories: dict[str, str]) -> None:
+    git(place.path / "app", "config", "remote.origin.url", "../../app.git")
+    assert verdict(place, pushed("app", repositories["app"])) == []

@@ -10,7 +10,6 @@ import pytest
 from tests.disk.processes import gather, start
 from tests.handoff.conftest import Place
 
-from muniment.errors import MunimentError
 from muniment.handoff import errors
 from muniment.handoff.inbox import Inbox
 
@@ -88,7 +87,7 @@ def test_senders_and_readers_that_are_killed_lose_nothing(place: Place, seed: in
 
 @pytest.mark.parametrize("who", ["", "..", ".", "a/b", "a b", "x" * 200, "a\x00b"])
 def test_names_that_are_none(place: Place, who: str) -> None:
-    with pytest.raises(MunimentError):
+    with pytest.raises(errors.HandoffShape):
         inbox(place, who)
 
 

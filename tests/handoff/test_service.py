@@ -215,6 +215,36 @@ def test_nonces_inside_the_shared_root_are_refused(place: Place) -> None:
         place.reopen().new(packet())
 
 
+def test_a_folder_of_nonces_that_can_not_be_had_is_said_to_be_that(place: Place) -> None:
+    handoffs = place.reopen()
+    handoff = handoffs.new(packet()).handoff_id
+    place.user.rename(place.user.with_name("elsewhere"))
+    place.user.write_text("a file")
+    with pytest.raises(MunimentError) as caught:
+        handoffs.new(packet())
+    assert caught.value.where == str(place.user)
+    with pytest.raises(errors.NonceMissing) as missing:
+        handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    assert missing.value.where == str(place.user) and missing.value.why is not None
+    place.user = place.path / "nonces"
+    with pytest.raises(errors.NoncesInside):
+        place.reopen().check(handoff)
+
+
+def test_one_that_can_not_be_read_hides_no_other_and_says_where_it_lies(place: Place) -> None:
+    handoffs = place.reopen()
+    one, two = (handoffs.new(packet(contract=False)).handoff_id for _ in range(2))
+    (place.path / ".muniment/handoff" / one / "packet.json").write_text("{}")
+    assert [(each.handoff_id, each.state) for each in handoffs.papers.every()] == [
+        (one, "HANDOFF_SHAPE"), (two, "issued")
+    ]  # fmt: skip
+    with pytest.raises(errors.HandoffShape) as caught:
+        handoffs.papers.summary(one)
+    assert caught.value.where == f".muniment/handoff/{one}/packet.json: goal"
+    [damaged, _] = HandoffSubject(handoffs).unfinished()
+    assert damaged.state == "HANDOFF_SHAPE" and damaged.fault is not None
+
+
 def test_lost_nonces_are_said_to_be_lost(place: Place) -> None:
     handoffs = place.reopen()
     handoff = send(handoffs)
@@ -293,6 +323,17 @@ def test_a_launch_without_an_outcome_is_unknown_until_it_was_looked_up(place: Pl
         handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST, looked_up=True)
     work(handoffs, handoff)
     assert handoffs.check(handoff).trace.complete
+
+
+@pytest.mark.parametrize("who", ["", " ", "a b", "a/b", "..", "x" * 200, "a\x00b"])
+def test_nothing_is_sent_to_a_name_that_is_none(place: Place, who: str) -> None:
+    """An intent with such a name could not be read again, and with it nothing of the handoff."""
+    handoffs = place.reopen()
+    handoff = handoffs.new(packet(contract=False)).handoff_id
+    with pytest.raises(errors.HandoffShape):
+        handoffs.deliver_by_host(handoff, "openclaw", who, HOST)
+    assert handoffs.papers.summary(handoff).state == "issued"
+    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
 
 
 def test_undelivered_work_may_be_sent_again(place: Place) -> None:

@@ -19,8 +19,9 @@ from muniment.disk.errors import NoPermission, NoSpace, OutsideRoot, SpecialFile
 from muniment.errors import MunimentError
 from muniment.evidence import Table
 from muniment.record.consent import WitnessKind
+from muniment.record.damage import Finding
 from muniment.record.state import open_workspace
-from muniment.record.verify import Finding, verify
+from muniment.record.verify import verify
 from muniment.record.witness import bear_witness
 
 LINES = chained(3)

@@ -29,6 +29,7 @@ from muniment.record.subject import (
     Weighed,
     Weight,
     newest_of,
+    unsearched,
     unwatched,
 )
 
@@ -109,8 +110,7 @@ class ArchiveSubject:
         try:
             table = workspace.tables.get(entry.tree)
         except StateDamaged as error:
-            unknown = subject.Standing.UNKNOWN
-            yield Hit(entry.reference, say("can not be searched: {why}", why=error.message), "", unknown)
+            yield unsearched(entry.reference, error.message)
             return
         for row in table.files:
             digest = row.digest.hex if row.digest is not None else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from muniment.backup.errors import RootDiffers
 from muniment.backup.restore_log import look
 from muniment.digest import Digest
-from muniment.errors import MunimentError, NotFound, NotVerified
+from muniment.errors import MunimentError, NotFound
 from muniment.hosts.places import Places
 from muniment.message import Message, say, say_count
 from muniment.path import printable
@@ -31,6 +31,8 @@ from muniment.record.subject import (
     Weighed,
     Weight,
     newest_of,
+    unread,
+    unsearched,
     unwatched,
 )
 
@@ -170,8 +172,7 @@ class BackupSubject:
             vault = self._vault()
             snapshots = vault.list().snapshots if vault is not None else ()
         except MunimentError as error:
-            why = say("can not be searched: {why}", why=error.message)
-            yield Hit("vault", why, printable(error.where), Standing.UNKNOWN)
+            yield unsearched("vault", error.message, printable(error.where))
             return
         for one in snapshots:
             if not sought.digest and sought.is_in(one.id, one.label):
@@ -181,8 +182,7 @@ class BackupSubject:
                     path = printable(packed.path.removeprefix("files/"))
                     yield Hit(one.id, say("file in the snapshot"), path, None, packed.sha256)
             except MunimentError as error:
-                why = say("can not be searched: {why}", why=error.message)
-                yield Hit(one.id, why, "", Standing.UNKNOWN)
+                yield unsearched(one.id, error.message)
 
     def verify(self, references: Iterable[str], watch: Watch = unwatched) -> Iterator[Verdict]:
         """Hold each snapshot to the ledger and to its bytes in the vault.
@@ -205,9 +205,7 @@ class BackupSubject:
             except NotFound:
                 yield self._missing(reference, kept.get(reference, ""))
             except MunimentError as error:
-                standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
-                details = (error.why,) if error.why is not None else ()
-                yield Verdict(reference, standing, say("{what}", what=error.message), details, step)
+                yield unread(reference, error, step)
 
     def _judged(self, reference: str, step: str) -> Verdict:
         reading = self._reading(reference)

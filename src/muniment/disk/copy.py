@@ -19,8 +19,6 @@ from muniment.evidence import Kind, Table, compare
 from muniment.message import say
 from muniment.path import RelPath, printable
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 def copy_verified(
     source: Root,
@@ -214,10 +212,10 @@ def _pour(source: int, target: int) -> int:
 
 
 def _folder(from_fd: int, from_name: str, to_fd: int, to_name: str, where: str) -> None:
-    source = os.open(from_name, _FOLDER, dir_fd=from_fd)
+    source = os.open(from_name, platform.FOLDER, dir_fd=from_fd)
     try:
         os.mkdir(to_name, 0o700, dir_fd=to_fd)
-        target = os.open(to_name, _FOLDER, dir_fd=to_fd)
+        target = os.open(to_name, platform.FOLDER, dir_fd=to_fd)
         try:
             for name in sorted(os.listdir(source)):
                 _entry(source, name, target, name, f"{where}/{name}")

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
@@ -22,14 +21,6 @@ from muniment.disk.write import is_scratch, write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
 from muniment.message import say
 from muniment.path import RelPath, printable
-
-
-class State(Enum):
-    """How things stand now, compared with what a journal says."""
-
-    BEFORE = "before"
-    AFTER = "after"
-    NEITHER = "neither"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,33 +89,12 @@ class Journal:
 
     def read(self, name: str) -> Act:
         """The act of one journal; `HalfDone` when it is none that this room wrote."""
-        return self._read(self._folder / name)
-
-    def fits(self, act: Act) -> bool:
-        """Whether an act was begun in this very workspace on this very file system: a copied or
-        restored journal must never move anything."""
-        return act.root_id == self._root_id and act.device == self._device()
-
-    def settle(self, act: Act, state: State) -> None:
-        """End an act that stands before or after; `HalfDone` when it is neither."""
-        if state is State.NEITHER:
-            raise HalfDone(
-                where=self._path(act).posix, why=say("{kind}, begun {at}", kind=act.kind, at=act.begun)
-            )
-        self.end(act)
-
-    def _path(self, act: Act) -> RelPath:
-        return self._folder / f"{act.act_id}.json"
-
-    def _device(self) -> str:
-        return str(self._root.stat(RelPath()).st_dev)
-
-    def _read(self, rel: RelPath) -> Act:
+        rel = self._folder / name
         try:
             value = read_json(self._root.read(rel, limit=1 << 20))
-            if value["v"] != 1 or not is_ulid(value["act_id"]) or rel.name != f"{value['act_id']}.json":
+            if value["v"] != 1 or not is_ulid(value["act_id"]) or name != f"{value['act_id']}.json":
                 raise ValueError("another version or another name")
-            texts: list[str] = [value[name] for name in ("act_id", "kind", "root_id", "device", "begun")]
+            texts: list[str] = [value[each] for each in ("act_id", "kind", "root_id", "device", "begun")]
             if not all(isinstance(text, str) for text in texts):
                 raise ValueError("a member has another type")
             if not isinstance(value["before"], dict) or not isinstance(value["after"], dict):
@@ -135,3 +105,14 @@ class Journal:
             raise HalfDone(
                 where=printable(rel.posix), why=say("the journal can not be read: {finding}", finding=error)
             ) from error
+
+    def fits(self, act: Act) -> bool:
+        """Whether an act was begun in this very workspace on this very file system: a copied or
+        restored journal must never move anything."""
+        return act.root_id == self._root_id and act.device == self._device()
+
+    def _path(self, act: Act) -> RelPath:
+        return self._folder / f"{act.act_id}.json"
+
+    def _device(self) -> str:
+        return str(self._root.stat(RelPath()).st_dev)

@@ -29,6 +29,9 @@ _F_SETPIPE_SZ: int = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _LINUX_NOREPLACE, _LINUX_EXCHANGE = 1, 2
 _MACOS_SWAP, _MACOS_EXCL = 2, 4
 
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened: itself, never what a link of its name leads to."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -22,8 +22,6 @@ from muniment.disk.errors import AlreadyThere, NotThere, OutsideRoot, SpecialFil
 from muniment.message import say
 from muniment.path import BadPath, RelPath, printable
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 class Root:
     """An open folder that everything stays below.
@@ -44,7 +42,7 @@ class Root:
         """Open a folder as a root; links in `path` itself are the caller's own and are followed."""
         with named(os.fspath(path)):
             real = os.path.realpath(path, strict=True)
-            return cls(os.open(real, _FOLDER), real)
+            return cls(os.open(real, platform.FOLDER), real)
 
     def below(self, rel: RelPath) -> Root:
         """A root of its own for a folder inside this one."""
@@ -77,7 +75,7 @@ class Root:
             inner = self._strip(base) if base is not None else RelPath()
             return inner / _plain(path)
         except BadPath as error:
-            raise OutsideRoot(where=printable(path), why=say("{finding}", finding=error)) from error
+            raise OutsideRoot(where=printable(path), why=error.why) from error
 
     def _strip(self, path: str) -> RelPath:
         given = _plain(path)
@@ -91,7 +89,7 @@ class Root:
                 break
             if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino):
                 return RelPath(given.parts[length:])
-        raise BadPath(f"not below {self.path!r}")
+        raise BadPath(say("not below {root}", root=repr(self.path)))
 
     def open_folder(self, rel: RelPath) -> int:
         """A descriptor of a folder; the caller closes it."""
@@ -111,11 +109,11 @@ class Root:
 
     def _again(self) -> int:
         with named(self.path):
-            return os.open(".", _FOLDER, dir_fd=self.fd)
+            return os.open(".", platform.FOLDER, dir_fd=self.fd)
 
     def _step(self, fd: int, name: str, done: tuple[str, ...]) -> int:
         try:
-            return os.open(name, _FOLDER, dir_fd=fd)
+            return os.open(name, platform.FOLDER, dir_fd=fd)
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 self._refuse_link(fd, name, "/".join(done))

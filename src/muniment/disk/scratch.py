@@ -20,7 +20,6 @@ from muniment.message import Message, say
 from muniment.path import printable
 
 PREFIX = "muniment-"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 100
 
 
@@ -50,7 +49,7 @@ def _held(above: str, prefix: str) -> tuple[Path, int]:
     for _ in range(_TRIES):
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
         try:
-            fd = os.open(path, _FOLDER)
+            fd = os.open(path, platform.FOLDER)
         except FileNotFoundError:
             continue  # taken for a leftover before it was locked
         except BaseException:
@@ -90,7 +89,7 @@ def remove_leftovers(purpose: str, place: Path | None = None) -> list[Message]:
     """
     where, prefix = str(place or tempfile.gettempdir()), f"{PREFIX}{purpose}-"
     try:
-        above = os.open(where, _FOLDER & ~os.O_NOFOLLOW)
+        above = os.open(where, platform.FOLDER & ~os.O_NOFOLLOW)
         try:
             names = sorted(name for name in os.listdir(above) if name.startswith(prefix))
             found = [_remove(above, name, f"{where}/{name}") for name in names]
@@ -103,7 +102,7 @@ def remove_leftovers(purpose: str, place: Path | None = None) -> list[Message]:
 
 def _remove(above: int, name: str, where: str) -> Message | None:
     try:
-        fd = os.open(name, _FOLDER, dir_fd=above)
+        fd = os.open(name, platform.FOLDER, dir_fd=above)
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return None  # gone, another user's, or no folder (a link is none either)
     except OSError as error:
@@ -128,7 +127,7 @@ def _remove(above: int, name: str, where: str) -> Message | None:
 def _empty(fd: int) -> None:
     for name in os.listdir(fd):
         if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-            inner = os.open(name, _FOLDER, dir_fd=fd)
+            inner = os.open(name, platform.FOLDER, dir_fd=fd)
             try:
                 _empty(inner)
             finally:

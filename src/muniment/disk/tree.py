@@ -21,7 +21,6 @@ from muniment.path import RelPath, printable
 MAX_DEPTH = 200
 """Levels of folders; beyond it a walk would hold more descriptors than a process may have."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Progress = Callable[[int, int], None]
 """Told of files and bytes as they are read."""
@@ -117,7 +116,7 @@ def _entry(walk: _Walk, fd: int, name: str, top: RelPath, inner: str, depth: int
         if depth >= MAX_DEPTH:
             raise TooDeep(where=printable(where), limit=MAX_DEPTH)
         walk.rows.append(Row(inner, Kind.DIRECTORY))
-        opened = os.open(name, _FOLDER, dir_fd=fd)
+        opened = os.open(name, platform.FOLDER, dir_fd=fd)
     try:
         with named(where):
             names = sorted(os.listdir(opened))
@@ -183,7 +182,7 @@ def walk_stats(root: Root, rel: RelPath) -> Iterator[tuple[str, os.stat_result]]
             return
         if depth >= MAX_DEPTH:
             raise TooDeep(where=printable(f"{rel.posix}/{inner}"), limit=MAX_DEPTH)
-        opened = os.open(name, _FOLDER, dir_fd=fd)
+        opened = os.open(name, platform.FOLDER, dir_fd=fd)
         try:
             for each in sorted(os.listdir(opened)):
                 yield from below(opened, each, f"{inner}/{each}" if inner else each, depth + 1)
@@ -208,7 +207,7 @@ def remove_tree(root: Root, rel: RelPath, measured: Measured | None = None) -> N
         if not stat.S_ISDIR(found.st_mode):
             os.unlink(name, dir_fd=fd)
             return
-        opened = os.open(name, _FOLDER, dir_fd=fd)
+        opened = os.open(name, platform.FOLDER, dir_fd=fd)
         try:
             if found.st_mode & 0o300 != 0o300:
                 # A folder that was read-only to its owner would keep what lies in it.

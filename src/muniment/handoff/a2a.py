@@ -26,12 +26,11 @@ from google.protobuf.json_format import MessageToDict
 
 from muniment.canonical import canonical
 from muniment.handoff.brought import Brought, Piece
-from muniment.handoff.dispatch import Acknowledged, LaunchRefused, LookedUp, Order
+from muniment.handoff.dispatch import A2A, Acknowledged, LaunchRefused, LookedUp, Order
 from muniment.handoff.errors import AgentRefused, AgentSilent, BadAddress, SecretValue
 from muniment.message import say
 from muniment.path import printable
 
-NAME = "a2a"
 TIME_OUT_S = 30.0
 ANSWER_MAX = 64 << 20
 """Bytes of one answer at the most."""
@@ -79,7 +78,7 @@ class A2aDispatcher:
     """Hands work to the agent at an address."""
 
     address: str
-    name: str = NAME
+    name: str = A2A
     creates_tasks: bool = True
 
     def __post_init__(self) -> None:
@@ -238,17 +237,18 @@ def _pieces(task: wire.Task) -> list[Piece]:
     """The artifacts' bytes; what is only named by an address is not fetched."""
     found: list[Piece] = []
     for artifact in task.artifacts:
-        data = b""
-        for part in artifact.parts:
-            if part.HasField("text"):
-                data += part.text.encode("utf-8", "surrogatepass")
-            elif part.HasField("raw"):
-                data += part.raw
-            elif part.HasField("data"):
-                data += canonical(MessageToDict(part.data))
+        data = b"".join(_bytes_of(part) for part in artifact.parts)
         name = artifact.name or next((part.filename for part in artifact.parts if part.filename), "")
         found.append(Piece(artifact.artifact_id, name or artifact.artifact_id, data))
     return found
+
+
+def _bytes_of(part: wire.Part) -> bytes:
+    if part.HasField("text"):
+        return part.text.encode("utf-8", "surrogatepass")
+    if part.HasField("data"):
+        return canonical(MessageToDict(part.data))
+    return part.raw
 
 
 def _certain(error: BaseException) -> str | None:
@@ -262,8 +262,14 @@ def _certain(error: BaseException) -> str | None:
 
 
 def _origin(address: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port, whether the port is spelled out or not.
+
+    >>> _origin("https://agents.example") == _origin("HTTPS://agents.example:443/a2a")
+    True
+    """
     parts = urlsplit(address)
-    return parts.scheme, parts.hostname or "", parts.port
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", parts.port if parts.port is not None else usual
 
 
 def _is_loopback(address: str) -> bool:

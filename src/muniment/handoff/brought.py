@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from muniment.handoff.service import Handoffs
 
 RETURN = "return"
+NAME_BYTES = 200
+"""Bytes of an artifact's own name, its end, that its file keeps; twelve digits may come before it."""
 ENDED = ("completed", "failed", "canceled", "rejected")
+_PIECE = closed(artifact_id=Text(1_024), name=Text(4_096))
 _SAID = closed("evidence gaps", conclusion=Text(), evidence=Items(Text(), 0, 500), gaps=Items(Text(), 0, 500))
 
 
@@ -61,6 +64,8 @@ def take_in(handoffs: Handoffs, handoff_id: str, brought: Brought) -> Returned |
     papers, worker = handoffs.papers, Worker(handoffs)
     folder = papers.folder(handoff_id)
     dispatch = worker.take(handoff_id).dispatch
+    for piece in brought.pieces:
+        fit(say("artifact"), _PIECE, {"artifact_id": piece.artifact_id, "name": piece.name})
     with folder.locked():
         known = {(each.get("artifact_id"), each.get("sha256")) for each in folder.all("brought")}
         document: dict[str, Any] = {"at": instant(handoffs.workspace.clock()), "state": brought.state}
@@ -71,7 +76,7 @@ def take_in(handoffs: Handoffs, handoff_id: str, brought: Brought) -> Returned |
     said: dict[str, Any] = {"conclusion": brought.said} if brought.said else {}
     for piece in fresh:
         if piece.name == RETURN:
-            said = _said(dispatch, piece)
+            said = _said(piece)
         else:
             path = _written(handoffs, worker, dispatch, piece)
             _note(handoffs, folder, piece, path)
@@ -85,7 +90,7 @@ def take_in(handoffs: Handoffs, handoff_id: str, brought: Brought) -> Returned |
     return stored
 
 
-def _said(dispatch: Dispatch, piece: Piece) -> dict[str, Any]:
+def _said(piece: Piece) -> dict[str, Any]:
     """What the agent says at the end: an object with a conclusion, or plain words."""
     with suppress(NotJson):
         value = read_json(piece.data)
@@ -120,7 +125,8 @@ def _written(handoffs: Handoffs, worker: Worker, dispatch: Dispatch, piece: Piec
 
 def _file(handoffs: Handoffs, dispatch: Dispatch, piece: Piece) -> str:
     """Lay a file into the recipient's own area, under a name that is one."""
-    name = re.sub(r"[^\w.+-]", "_", piece.name)[-100:].lstrip(".") or "artifact"
+    name = re.sub(r"[^\w.+-]", "_", piece.name).encode()[-NAME_BYTES:].decode(errors="ignore")
+    name = name.lstrip(".") or "artifact"
     area = handoffs.options.area.replace("{recipient}", dispatch.recipient_id).strip("/")
     root, folder = handoffs.workspace.root, RelPath.parse(area) / "artifacts" / dispatch.dispatch_id
     root.make_folders(folder)

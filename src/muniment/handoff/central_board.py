@@ -23,7 +23,7 @@ from muniment.handoff.board import proposal_digest, stands
 from muniment.handoff.documents import fit, kept, parse
 from muniment.handoff.errors import BoardConflict, ProposalRefused
 from muniment.handoff.shape import Text, Whole, closed
-from muniment.handoff.shapes import PROPOSAL
+from muniment.handoff.shapes import PROPOSAL, SHA256
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.event import Draft
@@ -32,9 +32,8 @@ from muniment.record.state import FOLDER, Workspace
 BOARD_MAX = 16 << 20
 """Bytes of a board at the most."""
 BOARDS = FOLDER / "board"
-_HEX = Text(64, pattern="[0-9a-f]{64}")
-_STATE = closed("next", v=Whole(1, 1), path=Text(4_096), version=Whole(), sha256=_HEX,
-                next=closed(version=Whole(1), sha256=_HEX))  # fmt: skip
+_STATE = closed("next", v=Whole(1, 1), path=Text(4_096), version=Whole(), sha256=SHA256,
+                next=closed(version=Whole(1), sha256=SHA256))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

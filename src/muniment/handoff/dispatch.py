@@ -15,6 +15,9 @@ from muniment.handoff.model import Mode, Packet
 from muniment.message import Message
 from muniment.record.event import Context
 
+A2A = "a2a"
+"""The name of that adapter; it stands here since its own module loads what not everybody has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

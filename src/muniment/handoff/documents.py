@@ -6,9 +6,10 @@ from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
 from muniment.handoff.errors import HandoffShape
-from muniment.handoff.shape import Misfit, Shape
-from muniment.handoff.shapes import DOCUMENT_MAX
+from muniment.handoff.shape import Misfit, Shape, closed
+from muniment.handoff.shapes import DOCUMENT_MAX, WHO
 from muniment.message import Message, say
+from muniment.path import BadPath, check_name
 
 
 def parse(kind: str | Message, shape: Shape, data: bytes, where: str = "") -> dict[str, Any]:
@@ -41,6 +42,15 @@ def fit(kind: str | Message, shape: Shape, value: object, where: str = "") -> di
         place = f"{where}: {error.at}" if where and error.at else where or error.at
         raise HandoffShape(kind=kind, where=place, why=error.why) from error
     return value
+
+
+def check_recipient(name: str) -> None:
+    """`HandoffShape` unless this can name a recipient, and a folder of its own."""
+    fit(say("recipient"), closed(recipient=WHO), {"recipient": name})
+    try:
+        check_name(name)
+    except BadPath as error:
+        raise HandoffShape(kind=say("recipient"), where="recipient", why=error.why) from error
 
 
 def kept(value: Json) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from muniment.errors import Blocked, Conflict, NotFound, NotVerified, Unreachable, UsageError
 
 
@@ -115,7 +113,7 @@ class AlreadyDispatched(Conflict):
     """A dispatch of this handoff stands, or its fate is unknown."""
 
     code = "ALREADY_DISPATCHED"
-    retryable: ClassVar[bool] = False
+    retryable = False
     what = "{handoff} is dispatched already, or nobody knows yet whether it was."
     guidance = "Look at the recipient first; then say with --looked-up that nothing runs."
 
@@ -172,7 +170,7 @@ class ExportExists(Conflict):
     """The folder to export into exists."""
 
     code = "EXPORT_EXISTS"
-    retryable: ClassVar[bool] = False
+    retryable = False
     what = "The folder to export into exists already."
     guidance = "Name a folder that does not exist; nothing is overwritten."
 
@@ -205,7 +203,7 @@ class BoardConflict(Conflict):
     """The part of the board that a proposal touches is another one by now."""
 
     code = "BOARD_CONFLICT"
-    retryable: ClassVar[bool] = False
+    retryable = False
     what = "The part of the board that the proposal touches has changed since."
     guidance = "Look at it with `muniment board show`, and propose anew on top of what stands there now."
 
@@ -254,7 +252,6 @@ class AgentSilent(Unreachable):
     """An agent elsewhere gave no answer that could be understood."""
 
     code = "AGENT_SILENT"
-    retryable: ClassVar[bool] = True
     what = "The agent at {agent} gave no answer that can be believed."
     guidance = "Whether it got the work is not known. `muniment handoff look` asks it before anything else."
 

@@ -31,15 +31,15 @@ from muniment.handoff.gather import TASK_ADAPTERS, moved_by
 from muniment.handoff.model import Packet, Target
 from muniment.handoff.papers import Papers
 from muniment.handoff.reading import read_file, read_targets
-from muniment.handoff.receipts import Dispatch, Return, Undelivered
+from muniment.handoff.receipts import Return, Undelivered, read_outcome
 from muniment.handoff.rules import judge
 from muniment.handoff.service import Handoffs
 from muniment.handoff.shape import Items, Shape, Text, Whole, closed
-from muniment.handoff.shapes import NONCES, ULID
+from muniment.handoff.shapes import HANDOFF_ID, NONCES
 from muniment.handoff.store import APPLIED, BASELINES, INTENT, RECORDED, Folder
 from muniment.handoff.trace import Trace, read_trace
 from muniment.message import say
-from muniment.path import RelPath
+from muniment.path import RelPath, printable
 from muniment.record.event import BadRecord, read_line
 from muniment.record.witness import bear_witness
 
@@ -47,7 +47,7 @@ VERSION = 1
 _FILES = RelPath.parse("files")
 _MANIFEST = closed(
     v=Whole(1, 1),
-    handoff_id=Text(29, pattern=f"ho_{ULID}", name=say("a handoff id")),
+    handoff_id=HANDOFF_ID,
     exported_at=Text(64),
     documents=Items(Text(128), 1),
     not_repeated=Items(Text(64)),
@@ -84,12 +84,15 @@ def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
     never dispatched again, since its nonces are known.
     """
     handoffs.papers.folder(handoff_id)
+    rel = RelPath((destination.name,))
     with Root.open(destination.parent) as beside:
-        rel = RelPath((destination.name,))
         if beside.exists(rel):
-            raise ExportExists(where=str(destination))
+            raise ExportExists(where=printable(str(destination)))
         handoffs.check(handoff_id)
-        beside.make_folders(rel, 0o700)
+        try:
+            beside.claim_folder(rel, 0o700)  # from here on it is ours, and may be taken away again
+        except AlreadyThere as error:
+            raise ExportExists(where=printable(str(destination))) from error
         try:
             with beside.below(rel) as into:
                 _fill(handoffs, handoffs.papers.folder(handoff_id), into)
@@ -111,7 +114,7 @@ def _fill(handoffs: Handoffs, folder: Folder, into: Root) -> None:
     for name, each in kept_documents.items():
         _write(into, RelPath.parse(name), each.data)
     packet, answer = papers.packet(folder), folder.last("returns")
-    returned = Return.read(answer.data, answer.name) if answer is not None else None
+    returned = Return.read(answer.data, answer.where) if answer is not None else None
     skipped = sorted({each.kind for each in returned.claims if each.kind != "verified"}) if returned else []
     nonces: dict[str, Any] = {}
     if packet.contract is not None:
@@ -187,7 +190,7 @@ def verify_folder(path: Path) -> Verified:
         manifest = _document(root, "manifest.json", _MANIFEST)
         handoff_id, documents = manifest["handoff_id"], manifest["documents"]
         recorded = _ledger(root, handoff_id)
-        for name in documents:
+        for name in dict.fromkeys((*_SINGLE, *documents)):
             if (name, sha256(_read(root, name)).hex) not in recorded:
                 raise ExportDamaged(where=name, why=say("its bytes are not those that the ledger recorded"))
         facts = _facts(root, handoff_id, documents)
@@ -219,6 +222,8 @@ def _compare(then: Mapping[str, Any], now: Trace, not_repeated: list[str]) -> No
     # An artifact may have been moved since; its bytes count, not its place.
     if [_bytes_of(row) for row in then["artifacts"]] != [_bytes_of(row.to_json()) for row in now.artifacts]:
         raise ExportDamaged(where="artifacts", why=say("it is not what the trace says"))
+    if len(then["rows"]) != len(now.rows):
+        raise ExportDamaged(where="rows", why=say("it is not what the trace says"))
     for old, new in zip(then["rows"], now.rows, strict=True):
         if (old["status"], old.get("read")) != (new.status.value, new.read.to_json() if new.read else None):
             why = say("it was {then} and is {now}", then=old["status"], now=new.status.value)
@@ -232,7 +237,7 @@ def _bytes_of(row: Mapping[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
-    packet = replace(Packet.read(_read(root, "packet.json")), handoff_id=handoff_id)
+    packet = replace(Packet.read(_read(root, "packet.json"), "packet.json"), handoff_id=handoff_id)
     nonces = _document(root, "nonces.json", NONCES)
     contract = packet.contract
     if contract is not None:
@@ -245,7 +250,7 @@ def _facts(root: Root, handoff_id: str, documents: list[str]) -> Facts:
         answer = replace(answer, claims=tuple(each for each in answer.claims if each.kind == "verified"))
     intent_name, outcome_name = _last(documents, "intents"), _last(documents, "outcomes")
     intent = _document(root, intent_name, INTENT) if intent_name is not None else None
-    outcome = _outcome(_read(root, outcome_name)) if outcome_name is not None else None
+    outcome = read_outcome(_read(root, outcome_name), outcome_name) if outcome_name is not None else None
     unknown = isinstance(outcome, Undelivered) and outcome.unknown
     base_name = _last(documents, "baselines")
     baselines: dict[Target, Baseline] = {}
@@ -302,10 +307,6 @@ def _series(root: Root, documents: list[str], series: str, shape: Shape) -> list
 
 def _last(documents: list[str], series: str) -> str | None:
     return max((name for name in documents if name.startswith(f"{series}/")), default=None)
-
-
-def _outcome(data: bytes) -> Dispatch | Undelivered:
-    return Dispatch.read(data) if b'"dispatch_id"' in data else Undelivered.read(data)
 
 
 def _read(root: Root, name: str) -> bytes:

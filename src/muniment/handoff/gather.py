@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from muniment.clock import instant
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
-from muniment.handoff.dispatch import WorkerState
+from muniment.handoff.dispatch import A2A, WorkerState
 from muniment.handoff.facts import Applied, Baseline, Facts, Recorded
 from muniment.handoff.model import Target
 from muniment.handoff.nonces import Nonces
@@ -23,7 +23,7 @@ from muniment.path import RelPath
 from muniment.record.event import Context
 from muniment.record.locate import locate_path
 
-TASK_ADAPTERS = frozenset({"a2a"})
+TASK_ADAPTERS = frozenset({A2A})
 """Adapters that create independent tasks."""
 
 
@@ -70,7 +70,7 @@ def gather(
         intent=intent,
         receipt=papers.outcome(folder),
         task_adapter=via in TASK_ADAPTERS,
-        answer=Return.read(answer.data, answer.name) if answer is not None else None,
+        answer=Return.read(answer.data, answer.where) if answer is not None else None,
         return_sha256=answer.sha256 if answer is not None else None,
         baselines=baselines,
         recorded=tuple(Recorded.from_json(each) for each in folder.all("recorded")),

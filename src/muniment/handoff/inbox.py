@@ -13,25 +13,24 @@ from typing import Any
 from muniment.clock import instant
 from muniment.disk.errors import AlreadyThere
 from muniment.disk.write import write_verified
-from muniment.handoff.documents import fit, kept, parse
+from muniment.handoff.documents import check_recipient, fit, kept, parse
 from muniment.handoff.errors import MessageUnknown, SecretValue
 from muniment.handoff.secrets import secrets_in
 from muniment.handoff.shape import Text, closed
-from muniment.handoff.shapes import ULID
+from muniment.handoff.shapes import HANDOFF_ID, ULID, WHO
 from muniment.ids import is_ulid, new_reference
 from muniment.message import say
-from muniment.path import BadPath, RelPath, check_name, printable
+from muniment.path import RelPath, printable
 from muniment.record.event import Draft
 from muniment.record.state import FOLDER, Workspace
 
 INBOX = FOLDER / "inbox"
 TEXT_MAX = 1 << 20
-_WHO = Text(128, pattern=r"[^\u0000-\u0020\u007f/\\]+", name=say("a name without blanks and slashes"))
 _AT = Text(27)
 _ID = Text(30, pattern=f"msg_{ULID}", name=say("a message id"))
-_MESSAGE = closed("handoff_id", message_id=_ID, sender=_WHO, recipient=_WHO, at=_AT, text=Text(TEXT_MAX),
-                  handoff_id=Text(29, pattern=f"ho_{ULID}", name=say("a handoff id")))  # fmt: skip
-_MARK = closed(message_id=_ID, by=_WHO, at=_AT)
+_MESSAGE = closed("handoff_id", message_id=_ID, sender=WHO, recipient=WHO, at=_AT, text=Text(TEXT_MAX),
+                  handoff_id=HANDOFF_ID)  # fmt: skip
+_MARK = closed(message_id=_ID, by=WHO, at=_AT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,7 @@ class Inbox:
     """What was left for one recipient."""
 
     def __init__(self, workspace: Workspace, recipient: str) -> None:
-        fit(say("recipient"), closed(recipient=_WHO), {"recipient": recipient})
-        try:
-            check_name(recipient)
-        except BadPath as error:
-            raise MessageUnknown(
-                message="", recipient=printable(recipient), why=say("{finding}", finding=error)
-            ) from error
+        check_recipient(recipient)
         self._workspace, self.recipient = workspace, recipient
         self._rel = INBOX / recipient
 

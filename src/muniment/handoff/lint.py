@@ -8,12 +8,11 @@ from typing import Any, Final
 from muniment.handoff.codes import Code, Finding
 from muniment.handoff.model import JOURNAL_WRITER, OWN, Draft, DraftTarget, Mode, Required, Target
 from muniment.handoff.secrets import secrets_in
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.path import BadPath, RelPath
 
 CONTEXT_MAX = 16 * 1024
 """Bytes of context beyond which the lint asks for less."""
-"""Where a recipient's own files lie, when no setting says otherwise."""
 STANDING_PITFALLS: Final = (
     "Ordinary notices (no output yet, task metadata, hook reminders, truncated output) mean neither that "
     "the work was cancelled nor that the channel is poisoned.",
@@ -94,8 +93,8 @@ def target_faults(
             yield Finding(Code.WRITER_REFUSED, target.value, writer_why)
 
 
-def path_fault(path: str) -> Any:
-    """Why a path can be no target, as a `Message`, or none.
+def path_fault(path: str) -> Message | None:
+    """Why a path can be no target, or none.
 
     >>> str(path_fault(".muniment/ledger/000001.jsonl"))
     'it lies where Muniment keeps its own record'
@@ -103,7 +102,7 @@ def path_fault(path: str) -> Any:
     try:
         rel = RelPath.parse(path)
     except BadPath as error:
-        return say("it is no path below the root: {finding}", finding=error)
+        return say("it is no path below the root: {finding}", finding=error.why)
     if not rel.parts:
         return say("it is the root itself")
     if any(name.casefold() == ".muniment" for name in rel.parts):
@@ -115,14 +114,16 @@ def path_fault(path: str) -> Any:
     return None
 
 
-def _writer_fault(target: Target, entry: DraftTarget | Required, recipient: str | None, area: str) -> Any:
+def _writer_fault(
+    target: Target, entry: DraftTarget | Required, recipient: str | None, area: str
+) -> Message | None:
     if target in OWN:
         if recipient is not None and entry.writer != recipient:
             return say("only {recipient} writes it, not {writer}", recipient=recipient, writer=entry.writer)
         try:
             own = RelPath.parse(area.replace("{recipient}", entry.writer).strip("/"))
         except BadPath as error:
-            return say("the writer names no area: {finding}", finding=error)
+            return say("the writer names no area: {finding}", finding=error.why)
         if not RelPath.parse(entry.path).within(own):
             return say("it lies outside of {area}, the writer's own area", area=own.posix)
     elif target is Target.TEAM_JOURNAL:

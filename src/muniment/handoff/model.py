@@ -191,9 +191,9 @@ class Packet:
     version: str = "1.3"
 
     @classmethod
-    def read(cls, data: bytes) -> Packet:
+    def read(cls, data: bytes, where: str = "") -> Packet:
         """Read an issued packet from its bytes."""
-        return cls.from_json(parse(say("packet"), shapes.PACKET, data))
+        return cls.from_json(parse(say("packet"), shapes.PACKET, data, where))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Packet:

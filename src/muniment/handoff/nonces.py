@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from muniment.disk.errors import AlreadyThere, NotThere
+from muniment.disk.errors import AlreadyThere, named
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.errors import MunimentError
@@ -37,15 +37,12 @@ class Nonces:
     @contextmanager
     def _open(self) -> Iterator[Root]:
         """The folder, made when it is missing; one inside the shared root is refused."""
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        own = Root.open(self._folder)
-        try:
-            inside = Path(own.path).is_relative_to(self._shared.path)
-            if inside:
+        with named(str(self._folder)):
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        with Root.open(self._folder) as own:
+            if Path(own.path).is_relative_to(self._shared.path):
                 raise NoncesInside(where=printable(own.path))
             yield own
-        finally:
-            own.close()
 
     def issue(self, handoff_id: str, nonces: Mapping[Target, bytes]) -> None:
         """Keep the nonces of a new contract; one that was ever issued is `NonceReused`."""
@@ -67,8 +64,9 @@ class Nonces:
             with self._open() as own:
                 data = own.read(_KEPT / f"{handoff_id}.json", limit=1 << 16)
             found = parse(say("file of nonces"), NONCES, data)
-        except NotThere as error:
-            raise NonceMissing(handoff=handoff_id) from error
+        except NoncesInside:
+            raise
         except MunimentError as error:
-            raise NonceMissing(handoff=handoff_id, where=error.where, why=error.why) from error
+            why = error.why or error.message
+            raise NonceMissing(handoff=handoff_id, where=error.where, why=why) from error
         return {Target(name): bytes.fromhex(nonce) for name, nonce in found.items()}

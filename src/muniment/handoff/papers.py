@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from muniment.canonical import Json
+from muniment.errors import MunimentError
 from muniment.handoff.documents import parse
 from muniment.handoff.errors import HandoffUnknown, NotDispatched
 from muniment.handoff.facts import Baseline, Intent
 from muniment.handoff.model import Packet, Target
-from muniment.handoff.receipts import Dispatch, Undelivered
+from muniment.handoff.receipts import Dispatch, Undelivered, read_outcome
 from muniment.handoff.store import BASELINES, INTENT, Folder, Kept, handoffs
 from muniment.handoff.trace import read_trace
 from muniment.ids import is_ulid
+from muniment.message import Message
 from muniment.path import printable
 from muniment.record.event import Draft, Event
 from muniment.record.state import Workspace
@@ -26,7 +27,8 @@ class Summary:
     """One handoff in a list: what it is, where it went, and how it stands.
 
     `state` is `issued`, `undelivered`, `unknown`, `dispatched`, `returned`,
-    `complete` or `incomplete`; `missing` names the owed targets that were not verified.
+    `complete` or `incomplete`, or the code of the error for which it can not be read; `fault` is then
+    what it says.  `missing` names the owed targets that were not verified.
     """
 
     handoff_id: str
@@ -35,6 +37,7 @@ class Summary:
     state: str
     created: str
     missing: tuple[str, ...] = ()
+    fault: Message | None = None
 
     def to_json(self) -> dict[str, Json]:
         """What programs get."""
@@ -66,7 +69,7 @@ class Papers:
         found = folder.read("packet.json")
         if found is None:
             raise HandoffUnknown(handoff=folder.handoff_id, where=folder.handoff_id)
-        return Packet.read(found.data)
+        return Packet.read(found.data, found.where)
 
     def outcome(self, folder: Folder) -> Dispatch | Undelivered | None:
         """What became of the last launch.
@@ -77,9 +80,7 @@ class Papers:
             intent, mode = self.intent_document(folder), self.packet(folder).mode
             return Undelivered(intent["recipient_id"], intent["at"], mode, "delivery_unknown")
         found = folder.last("outcomes")
-        if found is None:
-            return None
-        return Dispatch.read(found.data) if b'"dispatch_id"' in found.data else Undelivered.read(found.data)
+        return read_outcome(found.data, found.where) if found is not None else None
 
     def answered(self, folder: Folder) -> bool:
         """Whether the last intent has its outcome."""
@@ -90,7 +91,7 @@ class Papers:
         found = folder.last("intents")
         if found is None:
             raise NotDispatched(handoff=folder.handoff_id, where=folder.handoff_id)
-        return parse(found.name, INTENT, found.data, found.name)
+        return parse(found.name, INTENT, found.data, found.where)
 
     def intent(self, folder: Folder) -> Intent | None:
         """The last intent as a fact."""
@@ -105,13 +106,13 @@ class Papers:
         found = folder.last("baselines")
         if found is None:
             return {}
-        document = parse(found.name, BASELINES, found.data, found.name)
+        document = parse(found.name, BASELINES, found.data, found.where)
         return {Target(name): Baseline.from_json(each) for name, each in document.items()}
 
     def trace(self, handoff_id: str) -> Mapping[str, Any] | None:
         """The last verdict as it was kept."""
         found = self.folder(handoff_id).last("traces")
-        return read_trace(found.data, found.name) if found is not None else None
+        return read_trace(found.data, found.where) if found is not None else None
 
     def chain(self, current: str | None) -> list[str]:
         """A handoff and those above it, the first one first."""
@@ -137,12 +138,18 @@ class Papers:
 
     def note(self, kind: str, handoff_id: str, kept: Kept, **more: Any) -> None:
         """Put a document's digest into the ledger."""
-        evidence = {"document": kept.name, "sha256": hashlib.sha256(kept.data).hexdigest(), **more}
+        evidence = {"document": kept.name, "sha256": kept.sha256, **more}
         self.workspace.ledger.append(Draft(kind, handoff_id, evidence))
 
     def every(self) -> list[Summary]:
-        """Every handoff of the workspace, oldest first."""
-        return [self.summary(handoff_id) for handoff_id in handoffs(self.workspace.root)]
+        """Every handoff of the workspace, oldest first; one that can not be read hides no other."""
+        return [self._summed(handoff_id) for handoff_id in handoffs(self.workspace.root)]
+
+    def _summed(self, handoff_id: str) -> Summary:
+        try:
+            return self.summary(handoff_id)
+        except MunimentError as error:
+            return Summary(handoff_id, "", None, error.code, "", fault=error.message)
 
     def unfinished(self) -> list[Summary]:
         """Handoffs that somebody still has to look at."""
@@ -161,7 +168,7 @@ class Papers:
         elif outcome is not None:
             state = "dispatched" if answer is None else "returned"
         if trace is not None and answer is not None:
-            found = read_trace(trace.data, trace.name)
+            found = read_trace(trace.data, trace.where)
             if found.get("return_sha256") == answer.sha256:
                 state = "complete" if found["complete"] else "incomplete"
                 missing = missing_targets(found)

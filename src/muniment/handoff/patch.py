@@ -15,7 +15,8 @@ from hashlib import sha256
 from typing import Any
 
 from muniment.canonical import Json, NotJson, canonical, read_json
-from muniment.handoff.board import bare, bounds, headings, section, stands
+from muniment.handoff.board import bounds, section, stands
+from muniment.handoff.headings import bare, headings
 from muniment.handoff.verification import pointer_tokens, step
 from muniment.message import Message, say
 
@@ -49,9 +50,17 @@ def base_of(board: bytes, proposal: Mapping[str, Any]) -> str:
     """
     if proposal["form"] == "markdown":
         return sha256(section(board, proposal["heading"]) or b"").hexdigest()
-    value = _value(board)
-    parts: list[Json] = [_part(value, operation["path"]) for operation in proposal["patch"]]
-    return sha256(canonical(parts)).hexdigest()
+    value, state = _value(board), sha256()
+    path, data = None, b""
+    # The canonical list of all parts, one at a time: two hundred places may be in one great list.
+    for number, operation in enumerate(proposal["patch"]):
+        part = _part(value, operation["path"])
+        if part["path"] != path:
+            path, data = part["path"], canonical(part)
+        state.update(b"," if number else b"[")
+        state.update(data)
+    state.update(b"]")
+    return state.hexdigest()
 
 
 def part_of(board: bytes, form: str, place: str) -> Json:
@@ -123,15 +132,14 @@ def _with_text(board: bytes, heading: str, text: str) -> bytes:
 
 
 def operated(value: Any, operation: Mapping[str, Any]) -> Any:
-    """A value after one operation of RFC 6902; the value given is left as it was."""
+    """A value after one operation of RFC 6902, which changes the value given."""
     tokens = pointer_tokens(operation["path"])
     op = operation["op"]
     if not tokens:
         if op == "remove":
             raise NotApplicable(say("the whole board can not be removed"))
         return copy.deepcopy(operation["value"])
-    whole = copy.deepcopy(value)
-    holder = whole
+    holder = value
     try:
         for token in tokens[:-1]:
             holder = step(holder, token)
@@ -149,7 +157,7 @@ def operated(value: Any, operation: Mapping[str, Any]) -> Any:
         _in_list(holder, last, operation)
     else:
         raise NotApplicable(say("nothing can stand at {pointer}", pointer=operation["path"]))
-    return whole
+    return value
 
 
 def _in_list(holder: list[Any], last: str, operation: Mapping[str, Any]) -> None:

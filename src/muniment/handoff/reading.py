@@ -19,7 +19,7 @@ from muniment.handoff.anchors import without_anchors
 from muniment.handoff.facts import Baseline, FileRead, TargetRead
 from muniment.handoff.model import Contract, Required, Target
 from muniment.message import say
-from muniment.path import BadPath, RelPath
+from muniment.path import RelPath
 from muniment.record.event import LINE_LIMIT
 
 ADDED_MAX = 16 << 20
@@ -120,10 +120,10 @@ def read_file(root: Root, path: str, moved: Callable[[RelPath], Sequence[RelPath
     """An artifact: opened and hashed; `moved` says where something that was moved lies now."""
     try:
         rel = root.relative(path)
-        if not rel.parts:
-            raise BadPath("it is the root itself")
-    except (OutsideRoot, BadPath) as error:
-        return FileRead(path, "outside", why=say("{finding}", finding=error))
+    except OutsideRoot as error:
+        return FileRead(path, "outside", why=error.why)
+    if not rel.parts:
+        return FileRead(path, "outside", why=say("it is the root itself"))
     try:
         return _measured(root, path, rel, None)
     except NotThere:

@@ -31,9 +31,9 @@ class Dispatch:
     workspace: Root | None = None
 
     @classmethod
-    def read(cls, data: bytes) -> Dispatch:
+    def read(cls, data: bytes, where: str = "") -> Dispatch:
         """Read a receipt from its bytes."""
-        return cls.from_json(parse(say("dispatch receipt"), shapes.DISPATCH, data))
+        return cls.from_json(parse(say("dispatch receipt"), shapes.DISPATCH, data, where))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Dispatch:
@@ -94,7 +94,7 @@ class Undelivered:
         return self.reason == "delivery_unknown"
 
     @classmethod
-    def read(cls, data: bytes) -> Undelivered:
+    def read(cls, data: bytes, where: str = "") -> Undelivered:
         """Read a record; one that carries what only a delivery has is `UndeliveredClaims`."""
         try:
             value = read_json(data) if len(data) <= shapes.DOCUMENT_MAX else None
@@ -104,7 +104,7 @@ class Undelivered:
             for name in shapes.UNDELIVERED_NEVER:
                 if name in value:
                     raise UndeliveredClaims(field=name, where=name)
-        found = parse(say("undelivered record"), shapes.UNDELIVERED, data)
+        found = parse(say("undelivered record"), shapes.UNDELIVERED, data, where)
         return cls(found["recipient_id"], found["at"], Mode(found["requested_mode"]), found["reason"])
 
     def to_json(self) -> dict[str, Json]:
@@ -115,6 +115,12 @@ class Undelivered:
             "requested_mode": self.requested_mode.value,
             "reason": self.reason,
         }
+
+
+def read_outcome(data: bytes, where: str = "") -> Dispatch | Undelivered:
+    """Read what became of a launch; in JSON a name inside of a text would have its quotes escaped."""
+    kind = Dispatch if b'"dispatch_id"' in data else Undelivered
+    return kind.read(data, where)
 
 
 @dataclass(frozen=True, slots=True)

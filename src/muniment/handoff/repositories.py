@@ -26,14 +26,12 @@ from muniment.path import BadPath, RelPath
 AskGit = Callable[..., bytes | None]
 """Asks git a read-only question in a folder: its output, none when it fails."""
 
-_SAFE = (
-    "-c",
-    "protocol.ext.allow=never",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.sshCommand=ssh -oBatchMode=yes",
-)
+_PROTOCOLS = "file:git:http:https:ssh"
+"""By these a remote is asked; all others are programs that it names itself."""
+
+_OUTSIDE = ("--git-dir=/dev/null", "-c", "core.sshCommand=ssh -oBatchMode=yes")
+"""A remote is asked by its address, outside of the repository: its configuration names programs that
+prove who one is, or that stand in between."""
 
 
 def read_repositories(
@@ -161,8 +159,7 @@ def _working(top: Path, path: str, width: int) -> str | None:
 def _remote(top: Path, remote: str, commit: str, ask: AskGit) -> str:
     """Whether the remote itself, asked now, holds a commit; its tracking branches prove nothing."""
     answer = ask(top, "remote")
-    names = os.fsdecode(answer or b"").split("\n")
-    names = [name for name in names if name]
+    names = [name for name in os.fsdecode(answer or b"").split("\n") if name]
     if remote:
         return _one_remote(top, remote, commit, ask) if remote in names else "unknown"
     states = [_one_remote(top, name, commit, ask) for name in names]
@@ -172,7 +169,9 @@ def _remote(top: Path, remote: str, commit: str, ask: AskGit) -> str:
 
 
 def _one_remote(top: Path, remote: str, commit: str, ask: AskGit) -> str:
-    answer = ask(top, *_SAFE, "ls-remote", "--heads", "--tags", "--upload-pack=git-upload-pack", "--", remote)
+    url = os.fsdecode(ask(top, "remote", "get-url", "--", remote) or b"").rstrip("\n")
+    question = ("ls-remote", "--heads", "--tags", "--", url)
+    answer = ask(top, *_OUTSIDE, *question, protocols=_PROTOCOLS) if url else None
     if answer is None:
         return "unknown"
     tips = {line.split(b"\t")[0].decode("ascii", "replace") for line in answer.splitlines() if b"\t" in line}

@@ -6,7 +6,7 @@ of it, so whoever finds it free and an intent without outcome knows that the lau
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,8 +16,7 @@ from muniment.digest import sha256
 from muniment.disk.root import Root
 from muniment.handoff import delivery, process
 from muniment.handoff.brought import ENDED, Brought, take_in
-from muniment.handoff.dispatch import Dispatcher, Launched, LaunchRefused, Order, WorkerState
-from muniment.handoff.documents import fit
+from muniment.handoff.dispatch import A2A, Dispatcher, Launched, LaunchRefused, Order, WorkerState
 from muniment.handoff.errors import HandoffShape, NoCallRecord, NotDispatched, SecretValue
 from muniment.handoff.host import ids_of, provider_receipt
 from muniment.handoff.model import Mode, Packet
@@ -26,7 +25,7 @@ from muniment.handoff.papers import Papers
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.roots import root_facts
 from muniment.handoff.secrets import secrets_in
-from muniment.handoff.store import CALL, Folder
+from muniment.handoff.store import Folder
 from muniment.handoff.worker import Returned, Worker
 from muniment.ids import new_ulid
 from muniment.message import say
@@ -101,6 +100,18 @@ def look_up(handoffs: Handoffs, handoff_id: str, dispatcher: Dispatcher) -> Disp
             why = say("it was looked for, and nothing of it runs")
             return handoffs.fail(handoff_id, "adapter_failed", why=why)
         return papers.outcome(folder)
+
+
+def look(
+    handoffs: Handoffs, handoff_id: str, by: Callable[[str, str], Dispatcher]
+) -> Dispatch | Undelivered | None:
+    """As `look_up`, where the adapter can look; else how it stands by what is kept.  `by` makes the
+    adapter of a name and an address."""
+    folder = handoffs.papers.folder(handoff_id)
+    intent = handoffs.papers.intent_document(folder)
+    if intent["via"] in (process.NAME, A2A):
+        return look_up(handoffs, handoff_id, by(intent["via"], intent.get("address", "")))
+    return handoffs.papers.outcome(folder)
 
 
 def _mode(packet: Packet, dispatcher: Dispatcher) -> Mode | None:
@@ -200,8 +211,20 @@ def collect(handoffs: Handoffs, handoff_id: str, agent: Agent | None = None) -> 
     return worker.give_back(handoff_id, worker.compose(handoff_id, conclusion=said[-CONCLUSION_MAX:]))
 
 
-def message(handoffs: Handoffs, handoff_id: str, agent: Agent, text: str) -> dict[str, Any]:
-    """Say something to a task that exists; the call is on record before anything is said of it."""
+def agent_of(handoffs: Handoffs, handoff_id: str, at: Callable[[str], Agent]) -> Agent | None:
+    """The agent elsewhere that has the work, if one has; `at` makes it of its address."""
+    intent = handoffs.papers.intent_document(handoffs.papers.folder(handoff_id))
+    return at(intent["address"]) if intent["via"] == A2A else None
+
+
+def message(handoffs: Handoffs, handoff_id: str, agent: Agent | None, text: str) -> dict[str, Any]:
+    """Say something to a task that exists; the call is on record before anything is said of it.
+
+    Without an agent there is nobody to say it to, and it is `NoCallRecord`.
+    """
+    if agent is None:
+        why = say("its adapter has no channel to a worker that runs")
+        raise NoCallRecord(handoff=handoff_id, where=handoff_id, why=why)
     for place in secrets_in({"text": text}):
         raise SecretValue(where=place)
     folder = handoffs.papers.folder(handoff_id)
@@ -244,7 +267,7 @@ def _called(
     }
     call |= {"text_sha256": sha256(text.encode("utf-8", "surrogatepass")).hex} if text is not None else {}
     with folder.locked():
-        kept = folder.add("calls", fit(say("call record"), CALL, call))
+        kept = folder.add("calls", call)
         handoffs.papers.note("handoff.called", folder.handoff_id, kept, call=kind)
     return call
 

@@ -19,7 +19,7 @@ from muniment.handoff.anchors import new_nonce, nonce_digest
 from muniment.handoff.central_board import Applied, CentralBoard
 from muniment.handoff.codes import Code, Finding
 from muniment.handoff.dispatch import Dispatcher, WorkerState
-from muniment.handoff.documents import fit
+from muniment.handoff.documents import check_recipient, fit
 from muniment.handoff.gather import TASK_ADAPTERS, Options, gather
 from muniment.handoff.host import HostDispatcher
 from muniment.handoff.model import (
@@ -173,6 +173,7 @@ class Handoffs:
         `AlreadyDispatched` when it was, or when nobody knows.  `looked_up` says that somebody
         looked and nothing runs.  By `key` and `address` the adapter finds the launch again.
         """
+        check_recipient(recipient)
         folder = self.papers.folder(handoff_id)
         with folder.locked():
             packet = self.papers.packet(folder)
@@ -331,7 +332,7 @@ class Handoffs:
     def _proposal(self, folder: Folder) -> Mapping[str, Any] | None:
         """What the worker proposes: in its return, or before that in its adapter's receipt."""
         found = folder.last("returns")
-        answer = Return.read(found.data, found.name) if found is not None else None
+        answer = Return.read(found.data, found.where) if found is not None else None
         said = [each.proposal for each in answer.closures if each.proposal] if answer is not None else []
         kept = [each["proposal"] for each in folder.all("closures") if "proposal" in each]
         return (kept + said)[-1] if kept or said else None
@@ -353,7 +354,7 @@ class Handoffs:
             self.papers.note("handoff.checked", handoff_id, kept, complete=trace.complete, codes=codes)
             if trace.complete:
                 self.workspace.claims.end_all(handoff_id)
-        return Checked(trace, read_trace(last.data, last.name) if last is not None else None)
+        return Checked(trace, read_trace(last.data, last.where) if last is not None else None)
 
     def look(self, handoff_id: str) -> tuple[tuple[str, ...], Trace | None]:
         """Read everything back and judge it, as `check` does, and keep nothing: the documents that are

@@ -10,6 +10,7 @@ from muniment.message import say
 from muniment.settings import Setting, text
 
 DEFAULT_AREA: Final = "agents/{recipient}"
+"""Where a recipient's own files lie, when no setting says otherwise."""
 
 
 def commands(value: object) -> Mapping[str, Sequence[str]]:

@@ -31,20 +31,19 @@ UNDELIVERED_REASONS: Final = (
     "refused_by_host",
     "unreachable",
 )
-CLAIMS: Final = ("committed", "pushed", "verified")
 DOCUMENT_MAX: Final = 4 * 1024 * 1024
 """Bytes of one document; more is refused unread."""
 
 _TEXT = Text()
 _LINE = Text(1_024)
 _TEXTS = Items(_TEXT, 1, 200)
-_HANDOFF = Text(29, pattern=f"ho_{ULID}", name=say("a handoff id"))
+HANDOFF_ID = Text(29, pattern=f"ho_{ULID}", name=say("a handoff id"))
 _CONTRACT = Text(29, pattern=f"ct_{ULID}", name=say("a contract id"))
-_DISPATCH = Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id"))
-_HEX = Text(64, pattern="[0-9a-f]{64}", name=say("a SHA-256 of 64 lower-case hex digits"))
+DISPATCH_ID = Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id"))
+SHA256 = Text(64, pattern="[0-9a-f]{64}", name=say("a SHA-256 of 64 lower-case hex digits"))
 _NONCE = Text(32, pattern="[0-9a-f]{32}", name=say("a nonce of 32 lower-case hex digits"))
 _ANCHOR = Text(30, pattern=ANCHOR_PATTERN, name=say("an anchor"))
-_WHO = Text(128, pattern=r"[^\u0000-\u0020\u007f/\\]+", name=say("a name without blanks and slashes"))
+WHO = Text(128, pattern=r"[^\u0000-\u0020\u007f/\\]+", name=say("a name without blanks and slashes"))
 _PATH = Text(4_096)
 _NUMERAL = Text(20, pattern="0|[1-9][0-9]*", name=say("a whole number written as a text"))
 _AT = Text(
@@ -68,8 +67,8 @@ CHECK = Either(
             equals=Anything(),
         ),
         "contains": closed(check=Word(("contains",)), text=_TEXT),
-        "sha256": closed(check=Word(("sha256",)), sha256=_HEX),
-        "command": closed(check=Word(("command",)), name=_WHO),
+        "sha256": closed(check=Word(("sha256",)), sha256=SHA256),
+        "command": closed(check=Word(("command",)), name=WHO),
     },
 )
 RESOLUTION = closed(
@@ -91,7 +90,7 @@ def _targets(**secret: Shape) -> Closed:
     required: dict[str, Shape] = {
         "state": Word(("required",)),
         "path": _PATH,
-        "writer": _WHO,
+        "writer": WHO,
         "verification": Items(CHECK, 0, 50),
         **secret,
     }
@@ -101,15 +100,15 @@ def _targets(**secret: Shape) -> Closed:
 
 CONTRACT = closed(
     contract_id=_CONTRACT,
-    handoff_id=_HANDOFF,
+    handoff_id=HANDOFF_ID,
     authoritative_root=ROOT,
     targets=_targets(evidence_nonce=_NONCE),
 )
 CONTRACT_VIEW = closed(
     contract_id=_CONTRACT,
-    handoff_id=_HANDOFF,
+    handoff_id=HANDOFF_ID,
     authoritative_root=ROOT,
-    targets=_targets(nonce_sha256=_HEX),
+    targets=_targets(nonce_sha256=SHA256),
 )
 _DRAFT_TARGET = Either(
     "state",
@@ -118,7 +117,7 @@ _DRAFT_TARGET = Either(
             "verification evidence_nonce",
             state=Word(("required",)),
             path=_PATH,
-            writer=_WHO,
+            writer=WHO,
             verification=Items(CHECK, 0, 50),
             evidence_nonce=_NONCE,
         ),
@@ -141,24 +140,24 @@ _CHOSEN = frozenset(
 )
 PACKET_DRAFT = Closed({**_GOAL, "persistence_contract": CONTRACT_DRAFT}, _CHOSEN)
 PACKET = Closed(
-    {**_GOAL, "handoff_id": _HANDOFF, "persistence_contract": CONTRACT_VIEW}, _CHOSEN | {"handoff_id"}
+    {**_GOAL, "handoff_id": HANDOFF_ID, "persistence_contract": CONTRACT_VIEW}, _CHOSEN | {"handoff_id"}
 )
 
 DISPATCH = closed(
     "contract_id degradation_reason task_receipt workspace_receipt",
-    dispatch_id=_DISPATCH,
-    recipient_id=_WHO,
+    dispatch_id=DISPATCH_ID,
+    recipient_id=WHO,
     dispatched_at=_AT,
     requested_mode=_MODE,
     effective_mode=_MODE,
     degradation_reason=_TEXT,
     provider_receipt=Anything(named=True),
-    handoff_id=_HANDOFF,
+    handoff_id=HANDOFF_ID,
     contract_id=_CONTRACT,
     task_receipt=closed(task_id=_LINE, resumable=Flag(only=True)),
     workspace_receipt=ROOT,
 )
-UNDELIVERED = closed(recipient_id=_WHO, at=_AT, requested_mode=_MODE, reason=Word(UNDELIVERED_REASONS))
+UNDELIVERED = closed(recipient_id=WHO, at=_AT, requested_mode=_MODE, reason=Word(UNDELIVERED_REASONS))
 UNDELIVERED_NEVER: Final = (
     "effective_mode",
     "workspace_receipt",
@@ -185,11 +184,11 @@ _TEXT_OR_OPERATION = Either(
 PROPOSAL = Either(
     "form",
     {
-        "json": closed(form=Word(("json",)), base=_HEX, patch=Items(_TEXT_OR_OPERATION, 1, 200)),
-        "markdown": closed(form=Word(("markdown",)), base=_HEX, heading=_LINE, text=_TEXT),
+        "json": closed(form=Word(("json",)), base=SHA256, patch=Items(_TEXT_OR_OPERATION, 1, 200)),
+        "markdown": closed(form=Word(("markdown",)), base=SHA256, heading=_LINE, text=_TEXT),
     },
 )
-_IDS: dict[str, Shape] = {"handoff_id": _HANDOFF, "contract_id": _CONTRACT, "dispatch_id": _DISPATCH}
+_IDS: dict[str, Shape] = {"handoff_id": HANDOFF_ID, "contract_id": _CONTRACT, "dispatch_id": DISPATCH_ID}
 _EXIT = Whole(0, 0)
 
 
@@ -200,7 +199,7 @@ def _updated(target: str, **fields: Shape) -> Closed:
         **_IDS,
         "evidence_anchor": _ANCHOR,
     }
-    return Closed({**head, **fields, "exit_code": _EXIT, "sha256": _HEX})
+    return Closed({**head, **fields, "exit_code": _EXIT, "sha256": SHA256})
 
 
 def _own(target: str) -> Closed:
@@ -277,14 +276,14 @@ CLAIM = Either(
             paths=Items(_PATH, 1, 1_000),
         ),
         "pushed": closed("remote", claim=Word(("pushed",)), repository=_PATH, commit=_COMMIT, remote=_LINE),
-        "verified": closed(claim=Word(("verified",)), path=_PATH, size=Whole(), sha256=_HEX),
+        "verified": closed(claim=Word(("verified",)), path=_PATH, size=Whole(), sha256=SHA256),
     },
 )
 RETURN = closed(
     "contract_id execution_mode closures",
-    handoff_id=_HANDOFF,
+    handoff_id=HANDOFF_ID,
     contract_id=_CONTRACT,
-    dispatch_id=_DISPATCH,
+    dispatch_id=DISPATCH_ID,
     execution_mode=_MODE,
     conclusion=_TEXT,
     evidence=Items(TextOr(_TEXT, CLAIM), 0, 500),
@@ -293,7 +292,9 @@ RETURN = closed(
     closures=Items(CLOSURE, 0, 16),
 )
 
-_READ = closed("offset length", path=_PATH, size=Whole(), offset=Whole(), length=Whole(), sha256=_HEX, at=_AT)
+_READ = closed(
+    "offset length", path=_PATH, size=Whole(), offset=Whole(), length=Whole(), sha256=SHA256, at=_AT
+)
 ROW_STATES: Final = ("verified", "parent_verified", "failed", "not_applicable", "pending")
 WRITTEN_BY: Final = ("recipient", "muniment", "parent")
 DURABILITY: Final = ("durable", "ephemeral")
@@ -310,20 +311,20 @@ _ROW = closed(
 _FINDING = closed(code=_LINE, where=Text(16_384, blank=True), reason=_TEXT)
 TRACE = closed(
     "contract_id dispatch_id return_sha256",
-    handoff_id=_HANDOFF,
+    handoff_id=HANDOFF_ID,
     contract_id=_CONTRACT,
-    dispatch_id=_DISPATCH,
-    return_sha256=_HEX,
+    dispatch_id=DISPATCH_ID,
+    return_sha256=SHA256,
     at=_AT,
     complete=Flag(),
     worker_alive=Flag(),
     rows=Items(_ROW, 0, 4),
-    artifacts=Items(closed(path=_PATH, size=Whole(), sha256=_HEX, files=Whole(), at=_AT), 0, 10_000),
+    artifacts=Items(closed(path=_PATH, size=Whole(), sha256=SHA256, files=Whole(), at=_AT), 0, 10_000),
     findings=Items(_FINDING, 0, 20_000),
 )
 NONCES = Closed(dict.fromkeys(TARGETS, _NONCE), frozenset(TARGETS))
 """The file in which the issuer keeps the nonces of one contract."""
-BASELINE = closed("sha256", exists=Flag(), size=Whole(), sha256=_HEX)
+BASELINE = closed("sha256", exists=Flag(), size=Whole(), sha256=SHA256)
 
 PUBLISHED: Final[dict[str, tuple[str, Shape]]] = {
     "packet": ("A packet as it was issued: what the recipient is asked for.", PACKET),

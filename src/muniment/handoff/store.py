@@ -20,22 +20,30 @@ from muniment.disk.errors import NotThere, named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import is_scratch, write_all, write_verified
-from muniment.handoff.documents import kept, parse
+from muniment.handoff.documents import fit, kept, parse
 from muniment.handoff.errors import HandoffUnknown
 from muniment.handoff.shape import Anything, Flag, Shape, Text, Whole, Word, closed
-from muniment.handoff.shapes import BASELINE, CLOSURE, DOCUMENT_MAX, TARGETS, ULID, WRITTEN_BY
-from muniment.message import say
+from muniment.handoff.shapes import (
+    BASELINE,
+    CLOSURE,
+    DISPATCH_ID,
+    DOCUMENT_MAX,
+    HANDOFF_ID,
+    SHA256,
+    TARGETS,
+    WHO,
+    WRITTEN_BY,
+)
 from muniment.path import RelPath
 from muniment.record.state import FOLDER
 
 HANDOFFS = FOLDER / "handoff"
-_ID = f"ho_{ULID}"
 _TEXT = Text(4_096)
 META = closed(
     "parent recipient",
     v=Whole(1, 1),
-    handoff_id=Text(29, pattern=_ID, name=say("a handoff id")),
-    parent=Text(29, pattern=_ID, name=say("a handoff id")),
+    handoff_id=HANDOFF_ID,
+    parent=HANDOFF_ID,
     depth=Whole(1, 2),
     initiator=_TEXT,
     created=_TEXT,
@@ -47,7 +55,7 @@ INTENT = closed(
     "key address",
     v=Whole(1, 1),
     at=_TEXT,
-    recipient_id=_TEXT,
+    recipient_id=WHO,
     via=_TEXT,
     boot_id=_TEXT,
     pid=Whole(),
@@ -60,18 +68,18 @@ RECORDED = closed(
     target=Word(TARGETS),
     offset=Whole(),
     length=Whole(1),
-    sha256=Text(64),
+    sha256=SHA256,
     at=_TEXT,
     by=Word(WRITTEN_BY),
 )
-APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=Text(64, pattern="[0-9a-f]{64}"), version=Whole(1))
+APPLIED = closed(writer=_TEXT, path=_TEXT, proposal_sha256=SHA256, version=Whole(1))
 BROUGHT = closed(
     "artifact_id name sha256 path",
     at=_TEXT,
     state=_TEXT,
     artifact_id=_TEXT,
     name=_TEXT,
-    sha256=Text(64, pattern="[0-9a-f]{64}"),
+    sha256=SHA256,
     path=_TEXT,
 )
 """How work elsewhere stood, or one piece that was taken in from there."""
@@ -82,11 +90,11 @@ CALL = closed(
     kind=Word(("message", "resume")),
     dispatch_id=_TEXT,
     provider=Anything(named=True),
-    text_sha256=Text(64, pattern="[0-9a-f]{64}"),
+    text_sha256=SHA256,
 )
 """The record of one call to a worker that runs: without it nobody was asked again."""
 VIEW = closed(
-    dispatch_id=Text(29, pattern=f"dp_{ULID}", name=say("a dispatch id")),
+    dispatch_id=DISPATCH_ID,
     anchors=closed(" ".join(TARGETS), **{target: Text(30) for target in TARGETS}),
 )
 BASELINES: Shape = closed(" ".join(TARGETS), **dict.fromkeys(TARGETS, BASELINE))
@@ -102,10 +110,12 @@ SERIES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document as it lies there: its name, its bytes, and their SHA-256 in hex."""
+    """A document as it lies there: its name among those of its handoff, its bytes, and where they lie
+    below the root."""
 
     name: str
     data: bytes
+    where: str
 
     @property
     def sha256(self) -> str:
@@ -159,17 +169,23 @@ class Folder:
         data = kept(document)
         self._root.make_folders((self._rel / RelPath.parse(name)).parent, 0o700)
         write_verified(self._root, self._rel / RelPath.parse(name), data, mode=0o600)
-        return Kept(name, data)
+        return Kept(name, data, self._where(name))
 
     def add(self, series: str, document: Mapping[str, Json]) -> Kept:
-        """Write the next document of a series; the caller holds the lock."""
+        """Write the next document of a series; the caller holds the lock.
+
+        One that could not be read again is refused: nothing would be read behind it.
+        """
+        if series in SERIES:
+            fit(series, SERIES[series], document)
         number = len(self.names(series)) + 1
         return self.write(f"{series}/{number:06d}.json", document)
 
     def read(self, name: str) -> Kept | None:
         """A document, or none when it is not there."""
         try:
-            return Kept(name, self._root.read(self._rel / RelPath.parse(name), DOCUMENT_MAX))
+            data = self._root.read(self._rel / RelPath.parse(name), DOCUMENT_MAX)
+            return Kept(name, data, self._where(name))
         except NotThere:
             return None
 
@@ -188,7 +204,7 @@ class Folder:
     def all(self, series: str) -> list[dict[str, Any]]:
         """Every document of a series, oldest first, each of its shape."""
         found = [self.read(name) for name in self.names(series)]
-        return [parse(each.name, SERIES[series], each.data, each.name) for each in found if each is not None]
+        return [parse(each.name, SERIES[series], each.data, each.where) for each in found if each is not None]
 
     def meta(self) -> dict[str, Any]:
         """Parent, depth, initiator and area, as they were when it was issued."""
@@ -198,15 +214,18 @@ class Folder:
         """A document that must be there, of its shape."""
         found = self.read(name)
         if found is None:
-            raise HandoffUnknown(handoff=self.handoff_id, where=name)
-        return parse(name, shape, found.data, name)
+            raise HandoffUnknown(handoff=self.handoff_id, where=self._where(name))
+        return parse(name, shape, found.data, found.where)
+
+    def _where(self, name: str) -> str:
+        return f"{self._rel.posix}/{name}"
 
 
 def handoffs(root: Root) -> list[str]:
     """The ids of all handoffs of a workspace, oldest first."""
     if not root.exists(HANDOFFS):
         return []
-    names = [name for name in root.names(HANDOFFS) if re.fullmatch(_ID, name)]
+    names = [name for name in root.names(HANDOFFS) if re.fullmatch(HANDOFF_ID.pattern, name)]
     return [name for name in names if Folder(root, name).exists()]
 
 

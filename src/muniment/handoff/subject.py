@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from muniment.errors import MunimentError, NotFound, NotVerified
+from muniment.errors import MunimentError, NotFound
 from muniment.handoff.receipts import Return
 from muniment.handoff.service import Handoffs, shortfall
-from muniment.handoff.store import Folder, handoffs
+from muniment.handoff.store import Folder, Kept, handoffs
 from muniment.handoff.trace import Trace
 from muniment.message import Message, say, say_count
 from muniment.path import printable
@@ -26,6 +26,8 @@ from muniment.record.subject import (
     Weighed,
     Weight,
     newest_of,
+    unread,
+    unsearched,
     unwatched,
 )
 
@@ -44,8 +46,8 @@ class HandoffSubject:
 
     def references(self) -> list[str]:
         """Every handoff of the workspace: what lies there, and what the ledger says was issued."""
-        here = handoffs(self._handoffs.workspace.root)
-        return list(dict.fromkeys([*sorted({*here, *self._handoffs.workspace.ledger.subjects(PREFIX)})]))
+        workspace = self._handoffs.workspace
+        return sorted({*handoffs(workspace.root), *workspace.ledger.subjects(PREFIX)})
 
     def papers(self, reference: str) -> Mapping[str, Any]:
         """Everything kept of one handoff that may be shown: never nonces, never anchors."""
@@ -93,9 +95,7 @@ class HandoffSubject:
                     if sought.is_in(each.handoff_id, each.goal, each.recipient or ""):
                         yield Hit(handoff_id, say("handoff"), printable(each.goal))
             except MunimentError as error:
-                yield Hit(
-                    handoff_id, say("can not be searched: {why}", why=error.message), "", Standing.UNKNOWN
-                )
+                yield unsearched(handoff_id, error.message)
 
     def _bytes(self, folder: Folder, sought: Sought) -> Iterator[Hit]:
         trace = self._handoffs.papers.trace(folder.handoff_id)
@@ -111,7 +111,7 @@ class HandoffSubject:
                 role = say("target {target} of the handoff", target=row["target"])
                 yield Hit(folder.handoff_id, role, printable(read["path"]), None, read["sha256"])
         answer = folder.last("returns")
-        for claim in Return.read(answer.data, answer.name).claims if answer is not None else ():
+        for claim in Return.read(answer.data, answer.where).claims if answer is not None else ():
             if sought.is_digest(claim.sha256) and claim.path not in told:
                 yield Hit(
                     folder.handoff_id, say("claim of the worker"), printable(claim.path), None, claim.sha256
@@ -121,7 +121,7 @@ class HandoffSubject:
                 yield Hit(folder.handoff_id, say("document of the handoff"), kept.name, None, kept.sha256)
 
     @staticmethod
-    def _documents(folder: Folder) -> Iterator[Any]:
+    def _documents(folder: Folder) -> Iterator[Kept]:
         series = ("intents", "outcomes", "baselines", "returns", "traces")
         for name in ("packet.json", *(name for one in series for name in folder.names(one))):
             found = folder.read(name)
@@ -142,9 +142,7 @@ class HandoffSubject:
                 finding = say("the ledger names it, and its documents are not there")
                 yield Verdict(reference, Standing.BAD, finding, step=f"muniment handoff show {reference}")
             except MunimentError as error:
-                standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
-                why = (say("{where}: {why}", where=error.where, why=error.why or error.message),)
-                yield Verdict(reference, standing, say("{what}", what=error.message), why, step)
+                yield unread(reference, error, step)
 
     def _judged(self, reference: str, step: str) -> Verdict:
         state = self._handoffs.papers.summary(reference).state
@@ -176,17 +174,10 @@ class HandoffSubject:
     def unfinished(self) -> list[Unfinished]:
         """Handoffs that somebody still has to look at."""
         found: list[Unfinished] = []
-        for handoff_id in handoffs(self._handoffs.workspace.root):
-            fault: Message | None = None
-            try:
-                state = self._handoffs.papers.summary(handoff_id).state
-            except MunimentError as error:
-                state, fault = error.code, error.message
-            if state != "complete":
-                act = "check" if state in ("returned", "incomplete") else "show"
-                found.append(
-                    Unfinished(handoff_id, state, f"muniment handoff {act} {handoff_id}", fault=fault)
-                )
+        for each in self._handoffs.papers.unfinished():
+            act = "check" if each.state in ("returned", "incomplete") else "show"
+            step = f"muniment handoff {act} {each.handoff_id}"
+            found.append(Unfinished(each.handoff_id, each.state, step, fault=each.fault))
         return found
 
     def newest(self) -> Newest | None:

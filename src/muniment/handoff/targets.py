@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from muniment.handoff import board
 from muniment.handoff.anchors import find_anchors, holds, holds_any, without_anchors
@@ -46,8 +47,8 @@ def judge_target(
     if target is Target.CENTRAL_BOARD:
         why = _board(facts, entry, closure, read, anchors[target], others)
         if why is not None and why.code is Code.BOARD_NOT_APPLIED:
-            return Row(target, Status.PENDING, seen, str(why.why), why.code.value, None, durability), why
-        return Row(target, Status.VERIFIED, seen, written_by="parent", durability=durability), why
+            return replace(row, status=Status.PENDING, reason=str(why.why), code=why.code.value), why
+        return replace(row, written_by="parent"), why
     why = _added(target, facts.baselines.get(target), read)
     if why is None and holds_any(read.added, others) is not None:
         why = _found(Code.ANCHOR_DUMP, target, say("the anchor of another target stands there too"))
@@ -111,13 +112,7 @@ def _own(
         return row, _found(Code.ENTRY_CHANGED, target, say("the entry has another SHA-256 than its receipt"))
     seen = Read(entry.path, read.size, digest, facts.at, offset, length)
     written_by = _writer(facts, target, offset, length, digest, "recipient")
-    row = Row(
-        target,
-        Status.VERIFIED,
-        seen,
-        written_by=written_by,
-        durability=row.durability,
-    )
+    row = replace(row, read=seen, written_by=written_by)
     return row, _work_fault(target, entry, own, wanted, read)
 
 
@@ -163,7 +158,7 @@ def _journal(
     digest = hashlib.sha256(line).hexdigest()
     seen = Read(seen.path, seen.size, digest, seen.at, offset, len(line))
     by = _writer(facts, target, offset, len(line), digest, "muniment")
-    row = Row(target, Status.VERIFIED, seen, written_by=by, durability=row.durability)
+    row = replace(row, read=seen, written_by=by)
     text, named = event.evidence.get("text"), event.evidence.get("anchor", "")
     if not isinstance(text, str) or not isinstance(named, str):
         return row, _found(Code.JOURNAL_RECORD, target, say("the record holds no text"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.canonical import NotJson, canonical, read_json
+from muniment.handoff.headings import bare, headings
 from muniment.message import Message, say
 
 MIN_BYTES = 40
@@ -81,7 +82,7 @@ def _why(check: Check, work: bytes, commands: Mapping[str, int | None]) -> Messa
             if size < check.size:
                 return say("{size} bytes of work; at least {least} are owed", size=size, least=check.size)
         case "heading":
-            if not has_heading(work, check.text):
+            if bare(check.text) not in (each.words for each in headings(work)):
                 return say("the heading {heading} does not stand there", heading=check.text)
         case "contains":
             if check.text.encode() not in work:
@@ -102,27 +103,6 @@ def _why(check: Check, work: bytes, commands: Mapping[str, int | None]) -> Messa
         case _:
             return say("the check {name} is not known", name=check.kind)
     return None
-
-
-def has_heading(text: bytes, heading: str) -> bool:
-    """Whether a Markdown heading of these words, of any level, stands in the text outside of fences.
-
-    >>> has_heading(b"## Results\\nfine", "Results"), has_heading(b"```\\n# Results\\n```", "Results")
-    (True, False)
-    """
-    wanted = heading.lstrip("#").strip()
-    fence = ""
-    for line in text.decode("utf-8", "replace").splitlines():
-        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and fence and mark[1].startswith(fence):
-            fence = ""
-        elif not fence:
-            found = re.match(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$", line)
-            if found and found[1].strip() == wanted:
-                return True
-    return False
 
 
 def _pointer(check: Check, work: bytes) -> Message | None:
@@ -158,8 +138,8 @@ def step(value: Any, token: str) -> Any:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same value; true is not 1."""
+    """Whether two JSON values are the same value; true is not 1, as it is to Python."""
     try:
-        return canonical(one) == canonical(other)
-    except NotJson:
+        return bool(one == other) and canonical(one) == canonical(other)
+    except (NotJson, RecursionError):
         return False

@@ -186,7 +186,7 @@ class Worker:
         handoff_id = view.dispatch.handoff_id
         folder = self._papers.folder(handoff_id)
         with folder.locked():
-            kept = folder.add("closures", fit(say("closure receipt"), CLOSURE, closure))
+            kept = folder.add("closures", closure)
             self._papers.note("handoff.closed", handoff_id, kept, target=target.value)
         return closure
 
@@ -251,7 +251,7 @@ class Worker:
         with folder.locked():
             dispatch = self._dispatch(folder)
             document = parse(say("return"), RETURN, data)
-            answer = Return.from_json(fit(say("return"), RETURN, document))
+            answer = Return.from_json(document)
             for name in ("handoff_id", "contract_id", "dispatch_id"):
                 if getattr(answer, name) != getattr(dispatch, name):
                     why = say("{name} is not the one of this handoff", name=name)

@@ -9,13 +9,16 @@ from pathlib import Path
 _TIME_OUT_S = 10
 
 
-def ask_git(folder: Path, *arguments: str) -> bytes | None:
+def ask_git(folder: Path, *arguments: str, protocols: str = "") -> bytes | None:
     """What git prints for a read-only question; None when there is no git or no answer.
 
-    Its environment is ours: no other repository, no pager, no lock taken on the index.
+    Its environment is ours: no other repository, no pager, no lock taken on the index.  Nothing is
+    fetched but by the `protocols` given, with colons between them: a repository can have git ask
+    another one, by a program of its choice, for any object that it lacks.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    environment |= {"GIT_ALLOW_PROTOCOL": protocols}
     try:
         answer = subprocess.run(
             ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],

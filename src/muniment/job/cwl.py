@@ -246,12 +246,13 @@ def _paths(value: Any) -> list[str]:
 
 
 def _inside(path: str, base: str) -> RelPath:
+    outside = say("it is not in {folder}", folder=base)
+    if not path.startswith(base + "/"):
+        raise OutputUnsafe(path=printable(path), why=outside)
     try:
-        if not path.startswith(base + "/"):
-            raise BadPath("outside")
         return OUTPUTS / RelPath.parse(path[len(base) + 1 :])
     except BadPath as error:
-        raise OutputUnsafe(path=printable(path), why=say("it is not in {folder}", folder=base)) from error
+        raise OutputUnsafe(path=printable(path), why=outside) from error
 
 
 def _pieces(folder: Root, rel: RelPath, role: str) -> list[Piece]:

@@ -31,6 +31,8 @@ from muniment.record.subject import (
     Weighed,
     Weight,
     newest_of,
+    unread,
+    unsearched,
     unwatched,
 )
 
@@ -96,8 +98,7 @@ class JobSubject:
         store = self._store
         if store is None:
             if sought.digest and self._jobs:
-                why = say("can not be searched: {why}", why=say("the folder of jobs is gone"))
-                yield Hit(PREFIX.rstrip(":"), why, "", Standing.UNKNOWN)
+                yield unsearched(PREFIX.rstrip(":"), say("the folder of jobs is gone"))
             return
         for job in self._jobs:
             reference = f"{PREFIX}{job}"
@@ -106,8 +107,7 @@ class JobSubject:
                 registry = read(store.root.read(rel, LARGEST_FILE + 1), where=reference)
             except MunimentError as error:
                 if sought.is_in(reference) or sought.digest:
-                    why = say("can not be searched: {why}", why=error.message)
-                    yield Hit(reference, why, "", Standing.UNKNOWN)
+                    yield unsearched(reference, error.message)
                 continue
             if not sought.digest and sought.is_in(reference, registry.workflow.objective):
                 yield Hit(reference, say("job"), printable(registry.workflow.objective))
@@ -129,10 +129,7 @@ class JobSubject:
                 finding = say("the ledger names it, and its folder is not there")
                 yield Verdict(reference, Standing.BAD, finding, step=step)
             except MunimentError as error:
-                standing = (
-                    Standing.BAD if error.exit_code == error.exit_code.NOT_VERIFIED else Standing.UNKNOWN
-                )
-                yield Verdict(reference, standing, say("{what}", what=error.message), step=step)
+                yield unread(reference, error, step)
             else:
                 yield _verdict(reference, report, step)
 

@@ -15,16 +15,6 @@ class LedgerDamaged(NotVerified):
     )
 
 
-class LedgerBehindWitness(NotVerified):
-    """A witness saw more of the ledger, or another one, than there is now."""
-
-    code = "LEDGER_BEHIND_WITNESS"
-    what = "The ledger is not the one that a witness saw."
-    guidance = (
-        "Records were cut off or replaced after the witness was made. Look for the former ledger in a backup."
-    )
-
-
 class EventTooLarge(Blocked):
     """An event would not fit on a line of the ledger."""
 

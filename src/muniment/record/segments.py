@@ -75,10 +75,6 @@ class Tail:
         """Whether bytes stand after the last newline."""
         return self.rest_offset < self.size
 
-    def until(self, end: int) -> Tail:
-        """The tail as it would be if the segment ended with the line that ends there."""
-        return Tail(end, tuple(line for line in self.lines if line.end <= end), end)
-
 
 def read_tail(root: Root, rel: RelPath, count: int = 2) -> Tail:
     """Read a segment backwards until so many whole lines are there, or its beginning."""

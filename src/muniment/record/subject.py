@@ -14,7 +14,8 @@ from typing import Protocol
 
 from muniment.canonical import Json
 from muniment.clock import read_instant
-from muniment.message import Message
+from muniment.errors import MunimentError, NotVerified
+from muniment.message import Message, say
 from muniment.record.event import Event
 
 
@@ -101,6 +102,16 @@ class Verdict:
         }
 
 
+def unread(reference: str, error: MunimentError, step: str = "") -> Verdict:
+    """The verdict where reading again ended in an error: bad when what was read contradicts the record,
+    unknown when it could not be read."""
+    standing = Standing.BAD if isinstance(error, NotVerified) else Standing.UNKNOWN
+    details: tuple[Message, ...] = (error.why,) if error.why is not None else ()
+    if error.where and error.where != reference:
+        details = (say("{where}: {why}", where=error.where, why=error.why or error.message),)
+    return Verdict(reference, standing, error.message, details, step)
+
+
 @dataclass(frozen=True, slots=True)
 class Sought:
     """What somebody looks for: the text as given, and the digits of a sha256 when it is one, whole or
@@ -139,6 +150,11 @@ class Hit:
             "standing": self.standing.value if self.standing is not None else None,
             "sha256": self.digest or None,
         }
+
+
+def unsearched(reference: str, why: Message, path: str = "") -> Hit:
+    """A hit of unknown standing, so that nobody takes for searched what could not be."""
+    return Hit(reference, say("can not be searched: {why}", why=why), path, Standing.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)

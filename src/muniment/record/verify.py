@@ -15,8 +15,6 @@ from muniment.record.ledger import Ledger
 from muniment.record.segments import Line, lines_of, segment_name
 from muniment.record.witness import Witness
 
-__all__ = ["Finding", "Verdict", "name_damage", "verify"]
-
 
 @dataclass(slots=True)
 class Verdict:

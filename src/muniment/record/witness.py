@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muniment.canonical import Json
@@ -61,10 +61,6 @@ class Witness:
         if not isinstance(event_id, str) or not (is_ulid(event_id) or (event_id == "" and count == 0)):
             raise ValueError("its event id is none")
         return cls(root_id, count, head, event_id, at)
-
-
-WitnessSource = Callable[[], Iterable[Witness]]
-"""A room that keeps witnesses (in snapshots, packets, exports) hands them out by this."""
 
 
 def bear_witness(ledger: Ledger, root_id: str) -> Witness:

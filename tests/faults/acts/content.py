@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
+
+from tests.faults.harness import Ended
 
 WHEN = 1_700_000_000_123_456_789
 """The time of everything in the tree, in nanoseconds; a tmpfs and ext4 both keep all of it."""
@@ -74,3 +77,29 @@ def stands(at: Path, wanted: dict[str, Entry]) -> bool:
 def scratch(folder: Path) -> list[Path]:
     """Unfinished things that a killed act has left."""
     return sorted(path for path in folder.iterdir() if path.name.startswith(".muniment-"))
+
+
+def remove(path: Path) -> None:
+    """Take away whatever stands at a name, if anything does."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()
+
+
+def tidy(folder: Path) -> None:
+    """What is unfinished goes."""
+    for path in scratch(folder):
+        remove(path)
+
+
+def check_made(path: Path, story: str, ended: Ended | None) -> None:
+    """Of something new, alone in its folder: nothing or the whole (then `story` is empty); the whole when
+    it was said; nothing when it was refused."""
+    assert not os.path.lexists(path) or not story, story
+    if ended is not None and (ended.how == "done" or ended.said):
+        assert path.exists()
+    if ended is not None and ended.how == "refused" and not ended.lasting:
+        assert list(path.parent.iterdir()) == []
+    if ended is None:
+        assert scratch(path.parent) == []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.acts.content import TREE, differs, put, scratch, stands
+from tests.faults.acts.content import TREE, check_made, differs, put, tidy
 from tests.faults.harness import Ended
 
 from muniment.disk.copy import copy_verified
@@ -35,16 +34,9 @@ def check(place: Path, ended: Ended | None) -> None:
     """The source always; at the target nothing or the whole."""
     kept = place / "to" / "kept"
     assert not differs(place / "from" / "work", TREE), differs(place / "from" / "work", TREE)
-    assert not kept.exists() or stands(kept, TREE), differs(kept, TREE)
-    if ended is not None and (ended.how == "done" or ended.said):
-        assert kept.exists()
-    if ended is not None and ended.how == "refused" and not ended.lasting:
-        assert list((place / "to").iterdir()) == []
-    if ended is None:
-        assert scratch(place / "to") == []
+    check_made(kept, differs(kept, TREE), ended)
 
 
 def recover(place: Path) -> None:
     """What is unfinished goes."""
-    for path in scratch(place / "to"):
-        shutil.rmtree(path)
+    tidy(place / "to")

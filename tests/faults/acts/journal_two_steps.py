@@ -11,7 +11,7 @@ from tests.faults.harness import Ended
 
 from muniment.disk import platform
 from muniment.disk.errors import named
-from muniment.disk.journal import Journal, State
+from muniment.disk.journal import Journal
 from muniment.disk.root import Root
 from muniment.path import RelPath
 
@@ -60,9 +60,8 @@ def check(place: Path, ended: Ended | None) -> None:
 
 
 def recover(place: Path) -> None:
-    """Look how things stand, and settle each act that is pending."""
+    """Each act that is pending stands at one of its two ends, by `check`, and is over."""
     with Root.open(place / "to") as root:
         journal = _journal(root)
         for act in journal.pending():
-            after = root.exists(RelPath.parse(str(act.after["name"])))
-            journal.settle(act, State.AFTER if after else State.BEFORE)
+            journal.end(act)

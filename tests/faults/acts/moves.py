@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.acts.content import Entry, differs, scratch, stands
+from tests.faults.acts.content import Entry, differs, remove, scratch, stands, tidy
 from tests.faults.harness import Ended
 
 from muniment.disk.move import aside_of, move_verified
@@ -56,17 +55,9 @@ def check_move(place: Path, ended: Ended | None, wanted: dict[str, Entry]) -> No
 def end_move(place: Path, wanted: dict[str, Entry]) -> None:
     """What `doctor` does: a whole target wins over whatever is left of the source."""
     work, kept, aside = place / "from" / "work", place / "to" / "kept", place / "from" / ASIDE
-    for path in scratch(place / "to"):
-        _remove(path)
+    tidy(place / "to")
     if stands(kept, wanted):
-        _remove(work)
-        _remove(aside)
+        remove(work)
+        remove(aside)
     elif stands(aside, wanted):
         aside.rename(work)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        path.unlink()

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.acts.restores import (
-    everywhere,
-    is_kept,
-    mine,
-    prepare_workspace,
-    room,
-    rows,
-    standing,
-    unfinished,
-)
+from tests.faults.acts import restore_apply
+from tests.faults.acts.restores import everywhere, is_kept, mine, room, rows, standing, unfinished
 from tests.faults.harness import Ended
 
 from muniment.backup.errors import UndoIncomplete
-from muniment.record.consent import WitnessKind
 from muniment.record.verify import verify
 
 STAGES = ("one file system",)
@@ -27,12 +18,8 @@ LARGEST = 24_000
 
 def prepare(place: Path) -> None:
     """A restore was applied."""
-    prepare_workspace(place)
-    with room(place) as one:
-        order, fetched = one.order()
-        one.record.consents.give("restore", order.shown, WitnessKind.TERMINAL)
-        applied = one.restores.apply(order, fetched)
-        assert not applied.troubles
+    restore_apply.prepare(place)
+    restore_apply.run(place, lambda said: None)
 
 
 def run(place: Path, acknowledge: Callable[[str], None]) -> None:

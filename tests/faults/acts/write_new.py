@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.acts.content import scratch
+from tests.faults.acts.content import check_made, tidy
 from tests.faults.harness import Ended
 
 from muniment.disk.root import Root
@@ -30,16 +30,9 @@ def run(place: Path, acknowledge: Callable[[str], None]) -> None:
 def check(place: Path, ended: Ended | None) -> None:
     """Nothing or the whole; the whole when it was said; nothing when it was refused."""
     path = place / "to" / "report.md"
-    assert not path.exists() or path.read_bytes() == CONTENT
-    if ended is not None and (ended.how == "done" or ended.said):
-        assert path.exists()
-    if ended is not None and ended.how == "refused" and not ended.lasting:
-        assert list((place / "to").iterdir()) == []
-    if ended is None:
-        assert scratch(place / "to") == []
+    check_made(path, "" if path.exists() and path.read_bytes() == CONTENT else "other bytes", ended)
 
 
 def recover(place: Path) -> None:
     """What is unfinished goes."""
-    for path in scratch(place / "to"):
-        path.unlink()
+    tidy(place / "to")

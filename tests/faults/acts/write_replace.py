@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.acts.content import scratch
+from tests.faults.acts.content import scratch, tidy
 from tests.faults.harness import Ended
 
 from muniment.disk.root import Root
@@ -46,5 +46,4 @@ def check(place: Path, ended: Ended | None) -> None:
 
 def recover(place: Path) -> None:
     """What is unfinished goes."""
-    for path in scratch(place / "to"):
-        path.unlink()
+    tidy(place / "to")

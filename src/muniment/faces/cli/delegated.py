@@ -150,7 +150,8 @@ def list_handoffs(call: Call, only_open: bool) -> None:
 
     def people() -> None:
         if not found:
-            call.terminal.say(say("Nothing was handed over yet."))
+            nothing = say("No handoff is open.") if only_open else say("Nothing was handed over yet.")
+            call.terminal.say(nothing)
             return
         rows: list[list[object]] = [
             [

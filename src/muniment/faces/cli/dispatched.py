@@ -14,7 +14,6 @@ from muniment.faces.cli.usage import wrong
 from muniment.faces.cli.values import Word
 from muniment.handoff import sending
 from muniment.handoff.dispatch import Dispatcher
-from muniment.handoff.errors import NoCallRecord
 from muniment.handoff.host import HOSTS, HostDispatcher
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import incomplete
@@ -165,26 +164,13 @@ def run(
 @argument("handoff", about=say("A handoff (ho_…)."))
 def look(call: Call, handoff: str) -> ExitCode | None:
     """Look up what became of a launch of which nobody knows."""
-    handoffs = call.house.handoffs()
-    folder = handoffs.papers.folder(handoff)
-    intent = handoffs.papers.intent_document(folder)
-    if intent["via"] not in ("process", "a2a"):
-        found = handoffs.papers.outcome(folder)
-    else:
-        dispatcher = call.house.dispatcher(intent["via"], address=intent.get("address", ""))
-        found = sending.look_up(handoffs, handoff, dispatcher)
+    house = call.house
+    found = sending.look(house.handoffs(), handoff, lambda via, at: house.dispatcher(via, address=at))
     assert found is not None
     code = show_outcome(call, handoff, found)
     if isinstance(found, Undelivered) and found.unknown:
         call.terminal.note(say("only a person can look there; then say so with `send --looked-up`"))
     return code
-
-
-def _agent(call: Call, handoff: str) -> sending.Agent | None:
-    """The agent elsewhere that has the work, if it is one."""
-    papers = call.house.handoffs().papers
-    intent = papers.intent_document(papers.folder(handoff))
-    return call.house.agent(intent["address"]) if intent["via"] == "a2a" else None
 
 
 @command(
@@ -208,10 +194,7 @@ def message(call: Call, handoff: str, text: str | None, answer: str | None) -> N
     if answer is not None:
         done = sending.message_by_host(handoffs, handoff, read_input(call, answer))
     else:
-        agent = _agent(call, handoff)
-        if agent is None:
-            why = say("its adapter has no channel to a worker that runs")
-            raise NoCallRecord(handoff=handoff, where=handoff, why=why)
+        agent = sending.agent_of(handoffs, handoff, call.house.agent)
         done = sending.message(handoffs, handoff, agent, text or "")
     call.terminal.result(
         {"handoff_id": handoff, "call": done},
@@ -231,7 +214,7 @@ def message(call: Call, handoff: str, text: str | None, answer: str | None) -> N
 def collect(call: Call, handoff: str) -> None:
     """Take in what a worker left as its result, where it returned nothing itself."""
     handoffs = call.house.handoffs()
-    done = sending.collect(handoffs, handoff, _agent(call, handoff))
+    done = sending.collect(handoffs, handoff, sending.agent_of(handoffs, handoff, call.house.agent))
     value: dict[str, Any] = {"handoff_id": handoff, "collected": done is not None}
     if done is not None:
         value |= {"return_sha256": done.sha256, "number": done.number}

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from muniment.canonical import NotJson, read_json
-from muniment.disk.root import Root, real_folder
+from muniment.disk.root import Root
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import Entry, Group, argument, command, option
@@ -33,7 +33,7 @@ def read_input(call: Call, file: str) -> bytes:
     if file == "-":
         return call.terminal.streams.read_bytes(DOCUMENT_MAX + 1)
     path = Path(file)
-    with Root.open(real_folder(path.parent)) as root:
+    with Root.open(path.parent) as root:
         return root.read(RelPath((path.name,)), limit=DOCUMENT_MAX)
 
 
@@ -223,7 +223,6 @@ def check(call: Call, handoff: str, again: bool) -> ExitCode | None:
 def export(call: Call, handoff: str, folder: str) -> None:
     """Write one folder that proves a handoff without this workspace."""
     path = Path.cwd() / folder
-    real_folder(path.parent)
     done = export_folder(call.house.handoffs(), handoff, path)
     call.terminal.result(
         {"handoff_id": handoff, "folder": str(path), "files": done.files, "bytes": done.size},

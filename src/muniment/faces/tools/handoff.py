@@ -16,7 +16,6 @@ from muniment.faces.house import House
 from muniment.faces.tools import handoff_shapes as shapes
 from muniment.faces.tools.tool import LISTED, Answer, Client, Tool, answered, refused
 from muniment.handoff import sending
-from muniment.handoff.errors import NoCallRecord
 from muniment.handoff.export import export
 from muniment.handoff.model import Target
 from muniment.handoff.receipts import Dispatch, Undelivered
@@ -77,27 +76,15 @@ def _dispatch(house: House, given: Mapping[str, Any], _: Client) -> Answer:
 
 
 def _look(house: House, given: Mapping[str, Any], _: Client) -> Answer:
-    handoffs, handoff = house.handoffs(), given["handoff"]
-    folder = handoffs.papers.folder(handoff)
-    intent = handoffs.papers.intent_document(folder)
-    if intent["via"] in ("process", "a2a"):
-        dispatcher = house.dispatcher(intent["via"], address=intent.get("address", ""))
-        found = sending.look_up(handoffs, handoff, dispatcher)
-    else:
-        found = handoffs.papers.outcome(folder)
+    handoff = given["handoff"]
+    found = sending.look(house.handoffs(), handoff, lambda via, at: house.dispatcher(via, address=at))
     assert found is not None
     return _outcome(handoff, found)
 
 
-def _agent(house: House, handoff: str) -> sending.Agent | None:
-    papers = house.handoffs().papers
-    intent = papers.intent_document(papers.folder(handoff))
-    return house.agent(intent["address"]) if intent["via"] == "a2a" else None
-
-
 def _collect(house: House, given: Mapping[str, Any], _: Client) -> Answer:
-    handoff = given["handoff"]
-    done = sending.collect(house.handoffs(), handoff, _agent(house, handoff))
+    handoffs, handoff = house.handoffs(), given["handoff"]
+    done = sending.collect(handoffs, handoff, sending.agent_of(handoffs, handoff, house.agent))
     value: dict[str, Json] = {"handoff_id": handoff, "collected": done is not None}
     if done is not None:
         value |= {"return_sha256": done.sha256, "number": done.number}
@@ -111,10 +98,7 @@ def _message(house: House, given: Mapping[str, Any], _: Client) -> Answer:
     if words is None:
         done = sending.message_by_host(handoffs, handoff, given["answer"].encode("utf-8"))
     else:
-        agent = _agent(house, handoff)
-        if agent is None:
-            why = say("its adapter has no channel to a worker that runs")
-            raise NoCallRecord(handoff=handoff, where=handoff, why=why)
+        agent = sending.agent_of(handoffs, handoff, house.agent)
         done = sending.message(handoffs, handoff, agent, words)
     return answered({"handoff_id": handoff, "kind": done["kind"], "at": done["at"]})
 
