@@ -3,7 +3,7 @@
     python -m benchmarks.floors start|walk|read|deflate|pieces|inflate|hash|create TREE STORE DEST
 
 `start` does nothing; `walk` looks at every entry; `read` reads every file and hashes it once; `deflate` does
-that and deflates in stretches of 1 MiB; `pieces` deflates in shorter ones, as the format's pieces of this tree
+that and deflates in stretches of 1 MiB; `pieces` deflates in shorter ones, as the pieces of this tree
 are in the mean (22 KiB of small files, 124 KiB of large ones), and hashes each; `inflate` inflates every
 extent of a store of `benchmarks.ours`; `hash` inflates and hashes each byte twice, for its extent and for
 its file; `create` makes every file with its bytes, as they were read.  Two processes share the work, and
