@@ -27,10 +27,11 @@ from muniment.bundle import verify as verify_room
 from muniment.bundle.crew import Crew, Odd
 from muniment.bundle.errors import BadExtent
 from muniment.bundle.extent import make_extent
-from muniment.bundle.extract import extract, extract_kept
+from muniment.bundle.extract import _Writer, extract, extract_kept
 from muniment.bundle.gunzip import raw
 from muniment.bundle.index import Index
 from muniment.bundle.manifest import read_listed, read_manifest
+from muniment.bundle.members import Member
 from muniment.bundle.model import Entry, Extent, Row
 from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
 from muniment.disk import platform
@@ -385,3 +386,51 @@ def test_a_manifest_is_taken_only_where_its_lists_stand() -> None:
         except MunimentError:
             found = None
         assert found is None
+
+
+def test_all_sections_go_the_quick_way(workers: int) -> None:
+    """As a backup lays them out: the files of the API and single extra files have no folder of their own."""
+    made = pack_entries(
+        [
+            entry("api/skills.json", b"{}"),
+            Entry("files/data", Kind.DIRECTORY, 0o755, 0),
+            entry("files/data/d", b"d" * 9000),
+            entry("files/data/large", random.Random(1).randbytes(600_000)),
+            entry("files/data/m", b"m"),
+            entry("files/extra/alone", b"e"),
+            Entry("files/extra/folder", Kind.DIRECTORY, 0o755, 0),
+            entry("files/extra/folder/x", b"x"),
+            Entry("files/workspace", Kind.DIRECTORY, 0o755, 0),
+            entry("files/workspace/ö", b"o"),
+        ]
+    )
+    found = verify_quickly(made.index, made.fetch, workers=workers)
+    assert found == verify(raw(chunks(made.gz)))
+    assert found.sections["files/extra"] == (2, 2)
+
+
+def test_shelves_grow_with_what_lies_on_them() -> None:
+    def work(job: bytes) -> tuple[int, bytes]:
+        return len(job), job + job
+
+    jobs = [bytes(1 << size) for size in (0, 10, 20, 22, 3, 23, 1)]
+    with Crew(work, 2) as crew:
+        assert list(crew.map(jobs)) == [(len(job), job + job) for job in jobs]
+
+
+def test_a_folder_that_got_another_spelling_is_noticed(tmp_path: Path) -> None:
+    """As on a file system that takes two spellings for one: the folder of the one was there already."""
+    fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        writer = _Writer(fd, outside_links=False)
+        (tmp_path / "files").mkdir()
+        writer.folder(Member("files", Kind.DIRECTORY, 0o755, 0, 0, ""))
+        writer.finish()
+        writer._made = {()}
+        writer._folder(("files",))
+        writer._found[()].add("Files")
+        with pytest.raises(FileExistsError, match="exists"):
+            writer.finish()
+        writer.close()
+    finally:
+        os.close(fd)
