@@ -1,12 +1,13 @@
 """What the parts cost that nobody can leave out, each alone and on both cores.
 
-    python -m benchmarks.floors start|walk|read|deflate|inflate|hash|create TREE STORE DEST
+    python -m benchmarks.floors start|walk|read|deflate|pieces|inflate|hash|create TREE STORE DEST
 
 `start` does nothing; `walk` looks at every entry; `read` reads every file and hashes it once; `deflate` does
-that and deflates in stretches of 1 MiB; `inflate` inflates every extent of a store of `benchmarks.ours`;
-`hash` inflates and hashes each byte twice, for its extent and for its file; `create` makes every file with
-its bytes, as they were read.  Two processes share the work, and nothing else is done: no order, no index, no
-manifest.
+that and deflates in stretches of 1 MiB; `pieces` deflates in shorter ones, as the pieces of this tree
+are in the mean (22 KiB of small files, 124 KiB of large ones), and hashes each; `inflate` inflates every
+extent of a store of `benchmarks.ours`; `hash` inflates and hashes each byte twice, for its extent and for
+its file; `create` makes every file with its bytes, as they were read.  Two processes share the work, and
+nothing else is done: no order, no index, no manifest.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from benchmarks.ours import Store
 from muniment.bundle.deflate import deflate, inflater
+
+LARGE, GROUP, PIECE = 512 << 10, 22 << 10, 124 << 10
 
 
 def files(tree: Path) -> list[str]:
@@ -79,6 +82,12 @@ def main() -> None:
     if verb == "walk":
         return
 
+    def cut(raw: bytes, size: int) -> None:
+        for start in range(0, len(raw), size):
+            piece = raw[start : start + size]
+            hashlib.sha256(piece).digest()
+            deflate(piece)
+
     def read(numbers: range) -> None:
         held, size = [], 0
         for number in numbers:
@@ -93,12 +102,17 @@ def main() -> None:
                 os.close(fd)
                 continue
             hashlib.sha256(data).digest()
+            if verb == "pieces" and len(data) > LARGE:
+                cut(data, PIECE)
+                continue
             held.append(data)
             size += len(data)
             if verb == "deflate" and size >= 1 << 20:
                 raw = b"".join(held)
                 for start in range(0, len(raw), 1 << 20):
                     deflate(raw[start : start + (1 << 20)])
+            if verb == "pieces" and size >= 1 << 20:
+                cut(b"".join(held), GROUP)
             if size >= 1 << 20:
                 held, size = [], 0
 

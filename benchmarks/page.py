@@ -27,6 +27,7 @@ FLOORS = {
     "walk": "every entry looked at",
     "read": "every file read and hashed once",
     "deflate": "every file read, hashed once and deflated, in stretches of 1 MiB",
+    "pieces": "the same in pieces as the format has them, each hashed for its id as well",
     "inflate": "every extent inflated",
     "hash": "every extent inflated, every byte hashed twice",
     "create": "every file read from a tmpfs and made there again",

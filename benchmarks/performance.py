@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 MEASURED = HERE / "measured.json"
 PAGE = HERE.parent / "docs" / "performance.md"
 PROGRAMS = {"restic": RESTIC, "borg": BORG, "zstd": "zstd", "pigz": "pigz"}
-FLOORS = ("start", "walk", "read", "deflate", "inflate", "hash", "create")
+FLOORS = ("start", "walk", "read", "deflate", "pieces", "inflate", "hash", "create")
 
 
 def machine() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,18 +22,22 @@ from tests.bundle.test_hostile import EXPECTED, read
 from tests.bundle.test_nasty import faces, nasty
 from tests.bundle.worlds import Made, chunks, entry, pack_entries, pack_folder
 
+from muniment.bundle import groups, tar
 from muniment.bundle import verify as verify_room
 from muniment.bundle.crew import Crew, Odd
 from muniment.bundle.errors import BadExtent
 from muniment.bundle.extent import make_extent
-from muniment.bundle.extract import extract, extract_kept
+from muniment.bundle.extract import _Writer, extract, extract_kept
 from muniment.bundle.gunzip import raw
 from muniment.bundle.index import Index
-from muniment.bundle.model import Extent, Row
+from muniment.bundle.manifest import read_listed, read_manifest
+from muniment.bundle.members import Member
+from muniment.bundle.model import Entry, Extent, Row
 from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
 from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
+from muniment.evidence import Kind
 from muniment.path import RelPath
 
 OUT = RelPath.parse("out")
@@ -256,3 +261,176 @@ def test_a_hostile_length_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_table_of_hostile_bundles_is_used() -> None:
     usable = [one for one in EXPECTED if one["file"].endswith(".tgz") and inflated(one["file"])]
     assert len(usable) >= 40, json.dumps([one["file"] for one in usable])
+
+
+PATHS = (
+    "files/workspace/a",
+    "files/workspace/" + "b" * 84,
+    "files/workspace/" + "b" * 85,
+    "files/workspace/" + "d/" * 50 + "name",
+    "files/workspace/" + "folder/" * 30 + "name.txt",
+    "files/workspace/" + "c" * 120 + "/x",
+    "files/workspace/" + "c" * 90 + "/" + "e" * 100,
+    "files/workspace/x/" + "c" * 140 + "/" + "e" * 90,
+    "files/workspace/" + "c" * 200,
+    "files/workspace/ö",
+    "files/workspace/\udcff",
+    "files/workspace/line\nbreak",
+)
+TIMES = (
+    0,
+    5,
+    1_000_000_000,
+    1_750_000_000_000_000_001,
+    999_999_999_999_999_999,
+    -1,
+    1 << 63,
+    (1 << 33) * 10**9,
+)
+
+
+@pytest.mark.parametrize("kind", [Kind.FILE, Kind.DIRECTORY])
+def test_records_are_told_apart_as_the_strict_reader_tells_them(kind: Kind) -> None:
+    """Any bit of a record turned over: what the pattern takes is what `tar.header` writes for it."""
+    taken = 0
+    for path in PATHS:
+        for when in TIMES:
+            one = Entry(path, kind, 0o644, when, 0)
+            size = 70_000 if kind is Kind.FILE else 0
+            record = tar.header(one, size)
+            found = groups._record(record, 0)
+            if found:
+                taken += 1
+                name, kind_found, *rest, begin = found
+                assert (os.fsdecode(name), kind_found, *rest) == (path, kind, 0o644, when, size)
+                assert begin == len(record)
+            for at in range(len(record) * 8 if found else 0):
+                changed = bytearray(record)
+                changed[at // 8] ^= 1 << at % 8
+                other = groups._record(bytes(changed), 0)
+                if other:  # a digit of the extended header's time: no checksum is over it
+                    name, sort, mode, mtime_ns, size, _ = other
+                    assert 532 <= at // 8 < 541
+                    assert tar.header(Entry(os.fsdecode(name), sort, mode, mtime_ns, 0), size) == changed
+    # Three of the times are whole seconds or of ten digits; eight of the paths fit into the fields of
+    # ustar, and one of these no more when a `/` follows it.
+    assert taken == 3 * (8 if kind is Kind.FILE else 7)
+
+
+def test_a_record_whose_sum_fits_is_taken_only_as_it_would_be_written() -> None:
+    """One byte changed and the checksum mended: taken only where writing it again gives those bytes."""
+    rng = random.Random(5)
+    taken = 0
+    for path in PATHS[:8]:
+        for kind, size in ((Kind.FILE, 4097), (Kind.DIRECTORY, 0)):
+            for when in TIMES[:5]:
+                record = tar.header(Entry(path, kind, 0o755, when, 0), size)
+                for _ in range(400):
+                    changed = bytearray(record)
+                    at = rng.randrange(len(record))
+                    changed[at] = rng.choice(b"\0/0127a. \n\xff")
+                    last = memoryview(changed)[-512:]
+                    last[148:156] = b" " * 8
+                    last[148:156] = b"%06o\0 " % sum(last)
+                    found = groups._record(bytes(changed), 0)
+                    if found:
+                        name, sort, mode, mtime_ns, length, begin = found
+                        again = tar.header(Entry(os.fsdecode(name), sort, mode, mtime_ns, 0), length)
+                        assert again == bytes(changed)
+                        assert begin == len(changed)
+                        taken += again != record
+    assert taken > 100
+
+
+def test_a_path_that_stands_twice_or_nowhere(workers: int) -> None:
+    """Members of which no record is wrong, and which do not belong beside each other."""
+    for paths in (
+        ("files/workspace/b", "files/workspace/a"),
+        ("files/workspace/a", "files/workspace/a"),
+        ("files/workspace/a", "files/workspace/a/b"),
+        ("files/workspace/none/a",),
+    ):
+        stream = b"".join(tar.header(Entry(path, Kind.FILE, 0o644, 0), 0) for path in paths)
+        extents = [make_extent(stream, b"files"), *pack_entries([]).extents]
+        made = Made(extents, Index.of(extents), b"", [], 0, 0)
+        with pytest.raises(Odd):
+            verify_quickly(made.index, made.fetch, workers=workers)
+        with pytest.raises(MunimentError) as strictly:
+            verify(unfold(made.index, made.fetch))
+        with pytest.raises(type(strictly.value), match=re.escape(str(strictly.value))):
+            verify_kept(made.index, made.fetch, workers)
+
+
+def test_a_manifest_is_taken_only_where_its_lists_stand() -> None:
+    """The rows as they have to be, but in another place: what the strict reader says is said."""
+    made = pack_entries([entry("files/workspace/a", b"x")])
+    text = verify(raw(chunks(made.gz))).manifest
+    row = text[text.index(b'{"path"') : text.index(b']},\n"plan')]
+    listed = [(0, b""), (len(row), hashlib.sha256(row).digest())]
+    assert read_listed(text, [], listed) == read_manifest(text)
+    opening = b'"contents":{"api":[],"files":['
+    body = opening + b"\n" + row + b"]}"
+    assert body in text
+    for other in (
+        text.replace(body, opening + b"]}"),
+        text.replace(body, b'"exclusions":{' + body + b'},"contents":{"api":[],"files":[]}'),
+        text.replace(body, b'"hidden":{' + body + b"}"),
+        text.replace(b'"version":"1.1"', b'"version":"1.2"'),
+        text.replace(body, body + b"," + body),
+        text[:-3],
+        text.replace(row, row + b",\n" + row),
+        text.replace(b'"label":"', b'"label":"\\u00fc' + "ü".encode()),
+    ):
+        try:
+            found = read_listed(other, [], listed)
+        except MunimentError:
+            found = None
+        assert found is None
+
+
+def test_all_sections_go_the_quick_way(workers: int) -> None:
+    """As a backup lays them out: the files of the API and single extra files have no folder of their own."""
+    made = pack_entries(
+        [
+            entry("api/skills.json", b"{}"),
+            Entry("files/data", Kind.DIRECTORY, 0o755, 0),
+            entry("files/data/d", b"d" * 9000),
+            entry("files/data/large", random.Random(1).randbytes(600_000)),
+            entry("files/data/m", b"m"),
+            entry("files/extra/alone", b"e"),
+            Entry("files/extra/folder", Kind.DIRECTORY, 0o755, 0),
+            entry("files/extra/folder/x", b"x"),
+            Entry("files/workspace", Kind.DIRECTORY, 0o755, 0),
+            entry("files/workspace/ö", b"o"),
+        ]
+    )
+    found = verify_quickly(made.index, made.fetch, workers=workers)
+    assert found == verify(raw(chunks(made.gz)))
+    assert found.sections["files/extra"] == (2, 2)
+
+
+def test_shelves_grow_with_what_lies_on_them() -> None:
+    def work(job: bytes) -> tuple[int, bytes]:
+        return len(job), job + job
+
+    jobs = [bytes(1 << size) for size in (0, 10, 20, 22, 3, 23, 1)]
+    with Crew(work, 2) as crew:
+        assert list(crew.map(jobs)) == [(len(job), job + job) for job in jobs]
+
+
+def test_a_folder_that_got_another_spelling_is_noticed(tmp_path: Path) -> None:
+    """As on a file system that takes two spellings for one: the folder of the one was there already."""
+    fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        writer = _Writer(fd, outside_links=False)
+        (tmp_path / "files").mkdir()
+        writer.folder(Member("files", Kind.DIRECTORY, 0o755, 0, 0, ""))
+        writer.finish()
+        writer._made = {()}
+        writer._folder(("files",))
+        writer._found[()].add("Files")
+        with pytest.raises(FileExistsError, match="exists"):
+            writer.finish()
+        writer.close()
+    finally:
+        os.close(fd)

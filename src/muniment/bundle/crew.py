@@ -2,30 +2,41 @@
 
 Threads that hash and inflate a few kilobytes at a time wait for the interpreter's lock longer than
 they work (ADR 0103).  A helper has what the process had when the crew began, and shares nothing
-afterwards but descriptors: it may read and write files, and must not touch a connection or a lock.
+afterwards but descriptors and the shelves on which jobs and results lie: it may read and write
+files, and must not touch a connection or a lock.
 """
 
 from __future__ import annotations
 
 import gc
+import marshal
 import os
+import select
 import signal
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from multiprocessing.connection import Connection, Pipe, wait
+from contextlib import contextmanager, suppress
+from mmap import mmap
+from struct import Struct
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from muniment.disk import platform
 
 AHEAD = 4
 """Results that may wait for the one before them, for each helper."""
 
-PIPE = 1 << 20
-"""Bytes that a pipe holds: a helper shall not wait with its result for whoever is busy otherwise."""
+LANES = 2
+"""Jobs that a helper has at once: the one it does, and one so that it need not wait for the next."""
+
+SHELF = 256 << 10
+"""A shelf grows by so many bytes."""
+
+_CALL = Struct("<BQ")
+_DONE, _FAILED = 0, 1
+_dumps: Callable[[Any], bytes] = marshal.dumps
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -56,10 +67,70 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+class _Shelf:
+    """Memory that two processes see: what one lays down the other takes, without a pipe between."""
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("muniment", os.MFD_CLOEXEC)
+        self._seen: mmap | None = None
+
+    def lay(self, data: bytes) -> int:
+        """Put bytes there, over those that were there; how many."""
+        self._room(len(data), True)[: len(data)] = data
+        return len(data)
+
+    def take(self, length: int) -> Any:
+        """The plain value whose so many bytes lie there."""
+        with memoryview(self._room(length, False)) as seen, seen[:length] as data:
+            return marshal.loads(data)
+
+    def _room(self, length: int, grows: bool) -> mmap:
+        seen = self._seen
+        if seen is None or len(seen) < length:
+            if seen is not None:
+                seen.close()
+            whole = max(-(-length // SHELF) * SHELF, SHELF)
+            if grows and os.fstat(self._fd).st_size < whole:
+                os.ftruncate(self._fd, whole)
+            seen = self._seen = mmap(self._fd, whole)
+        return seen
+
+    def close(self) -> None:
+        if self._seen is not None:
+            self._seen.close()
+        platform.close(self._fd)
+
+
+class _Helper:
+    """What the first process knows of a helper: its pipes and shelves, and the jobs that it has."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.doing: deque[tuple[int, int]] = deque()  # number and lane
+        self.jobs = [_Shelf() for _ in range(LANES)]
+        self.results = [_Shelf() for _ in range(LANES)]
+        self.free = list(range(LANES))
+        self.theirs, self.ours = os.pipe()
+        self.back, self.forth = os.pipe()
+
+    def close(self, *descriptors: int) -> None:
+        """Close some ends, or everything that is left."""
+        for fd in descriptors or (self.theirs, self.ours, self.back, self.forth):
+            if fd >= 0:
+                platform.close(fd)
+        for name in ("theirs", "ours", "back", "forth"):
+            if not descriptors or getattr(self, name) in descriptors:
+                setattr(self, name, -1)
+        if not descriptors:
+            for shelf in (*self.jobs, *self.results):
+                shelf.close()
+
+
 class Crew(Generic[Job, Result]):
     """Helpers that do `work`; a context.  With a size of 0 the calling thread does everything.
 
-    What a helper raises is raised here: an `OSError` as it is, anything else as `Odd`.
+    Jobs and results are plain values: numbers, text, bytes and tuples, lists and dicts of them.  What a
+    helper raises is raised here: an `OSError` as it is, anything else as `Odd`.
 
     >>> with Crew(len, 2) as crew:
     ...     list(crew.map(["a", "bcd", ""]))
@@ -68,13 +139,11 @@ class Crew(Generic[Job, Result]):
 
     def __init__(self, work: Callable[[Job], Result], size: int) -> None:
         self._work = work
-        self._pids: list[int] = []
-        self._to: list[Connection] = []
-        self._from: list[Connection] = []
-        self._idle: list[int] = []
-        self._doing: dict[Connection, tuple[int, int]] = {}
+        self._helpers: list[_Helper] = []
+        self._of: dict[int, _Helper] = {}
         self._done: dict[int, Result] = {}
         self._number = 0
+        self._poll = select.poll()
         try:
             for _ in range(size):
                 self._begin()
@@ -83,59 +152,64 @@ class Crew(Generic[Job, Result]):
             raise
 
     def _begin(self) -> None:
-        theirs, ours = Pipe(duplex=False)
-        back, forth = Pipe(duplex=False)
-        for end in (theirs, back):
-            platform.widen_pipe(end.fileno(), PIPE)
-        self._to.append(ours)
-        self._from.append(back)
-        try:
-            pid = os.fork()
-            if not pid:
-                self._help(theirs, forth)
-            self._idle.append(len(self._pids))
-            self._pids.append(pid)
-        finally:
-            theirs.close()
-            forth.close()
+        helper = _Helper()
+        self._helpers.append(helper)
+        helper.pid = os.fork()
+        if not helper.pid:
+            self._help(helper)
+        helper.close(helper.theirs, helper.forth)
+        self._of[helper.back] = helper
+        self._poll.register(helper.back, select.POLLIN)
 
-    def _help(self, jobs: Connection, results: Connection) -> None:
+    def _help(self, me: _Helper) -> None:
         """The life of a helper; it ends when nobody can give it work any more."""
         status = 1
         try:
             gc.disable()
             platform.end_with_parent()
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends and closes the pipes
-            for end in (*self._to, *self._from):
-                end.close()
-            while True:
-                job = jobs.recv()
+            for other in self._helpers[:-1]:
+                other.close()
+            me.close(me.ours, me.back)
+            while call := os.read(me.theirs, _CALL.size):
+                lane, length = _CALL.unpack(call)
+                kind = _FAILED
                 try:
-                    answer: tuple[Result | None, Exception | None] = self._work(job), None
+                    job: Job = me.jobs[lane].take(length)
+                    answer = _dumps(self._work(job))
+                    kind = _DONE
+                    del job
                 except OSError as error:
-                    answer = None, error
+                    known = (error.errno, error.strerror or "", error.filename)
+                    answer = marshal.dumps(known if error.errno is not None else (str(error),))
                 except Exception:  # noqa: BLE001 - it is raised in the first process, as `Odd`
-                    answer = None, Odd(traceback.format_exc())
-                results.send(answer)
-        except (EOFError, BrokenPipeError):
+                    answer = marshal.dumps(traceback.format_exc())
+                os.write(me.forth, _CALL.pack(kind, me.results[lane].lay(answer)))
+                del answer
+            status = 0
+        except BrokenPipeError:
             status = 0
         finally:
             os._exit(status)
 
     def give(self, job: Job) -> int:
-        """Give a job to the next helper that is free; the number under which its result is asked for."""
+        """Give a job to the helper that has least to do; the number under which its result is asked for."""
         number, self._number = self._number, self._number + 1
-        if not self._pids:
+        if not self._helpers:
             self._done[number] = self._work(job)
             return number
-        while not self._idle:
+        while True:
+            helper = min(self._helpers, key=lambda one: len(one.doing))
+            if helper.free:
+                break
             self._listen()
-        helper = self._idle.pop()
+        lane = helper.free.pop()
+        length = helper.jobs[lane].lay(_dumps(job))
+        helper.doing.append((number, lane))
         try:
-            self._to[helper].send(job)
+            os.write(helper.ours, _CALL.pack(lane, length))
         except BrokenPipeError as error:
             raise Odd("a helper is gone") from error
-        self._doing[self._from[helper]] = helper, number
         return number
 
     def result(self, number: int) -> Result:
@@ -145,39 +219,37 @@ class Crew(Generic[Job, Result]):
         return self._done.pop(number)
 
     def _listen(self) -> None:
-        for end in wait(list(self._doing)):
-            assert isinstance(end, Connection)
-            helper, number = self._doing.pop(end)
-            self._done[number] = self._answer(end)
-            self._idle.append(helper)
+        for fd, _ in self._poll.poll():
+            helper = self._of[fd]
+            told = os.read(fd, _CALL.size)
+            if not told:
+                raise Odd("a helper is gone")
+            kind, length = _CALL.unpack(told)
+            number, lane = helper.doing.popleft()
+            answer = helper.results[lane].take(length)
+            helper.free.append(lane)
+            if kind == _FAILED:
+                raise OSError(*answer) if isinstance(answer, tuple) else Odd(answer)
+            self._done[number] = answer
 
     def map(self, jobs: Iterable[Job]) -> Iterator[Result]:
         """The result of each job, in their order; jobs are asked for as helpers are free."""
         flying: deque[int] = deque()
         for job in jobs:
             flying.append(self.give(job))
-            if len(flying) > AHEAD * len(self._pids):
+            if len(flying) > AHEAD * len(self._helpers):
                 yield self.result(flying.popleft())
         while flying:
             yield self.result(flying.popleft())
 
-    @staticmethod
-    def _answer(end: Connection) -> Result:
-        try:
-            result, error = end.recv()
-        except EOFError as gone:
-            raise Odd("a helper is gone") from gone
-        if error is not None:
-            raise error
-        found: Result = result
-        return found
-
     def close(self) -> None:
         """Let the helpers end, and wait for them."""
-        for end in (*self._to, *self._from):
-            end.close()
-        while self._pids:
-            os.waitpid(self._pids.pop(), 0)
+        pids = [helper.pid for helper in self._helpers if helper.pid]
+        while self._helpers:
+            self._helpers.pop().close()
+        for pid in pids:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
     def __enter__(self) -> Crew[Job, Result]:
         return self

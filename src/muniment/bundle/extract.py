@@ -7,6 +7,7 @@ when nothing is written any more.  Only a bundle that agrees with its manifest g
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -81,7 +82,8 @@ def extract_kept(
     met: list[Member] = []
     try:
         with _staged(root, target, token, outside_links) as writer:
-            result = verify_quickly(index, fetch, writer, workers=workers, advance=advance, seen=met.append)
+            watch = None if seen is unwatched else met.append
+            result = verify_quickly(index, fetch, writer, workers=workers, advance=advance, seen=watch)
             if manifest:
                 writer.manifest(result.manifest)
     except Odd:
@@ -169,10 +171,12 @@ class _Writer:
         self._folders: list[Member] = []
         self._links: list[Member] = []
         self._file = -1
+        self._place = ""
+        self._here = -1
+        self._found: dict[tuple[str, ...], set[str]] = {}
 
     def folder(self, member: Member) -> None:
-        """Make it now; its mode and time come when everything lies in it."""
-        self._folder(tuple(member.path.split("/")))
+        """Keep it for the end: its mode and time come when everything lies in it."""
         self._folders.append(member)
 
     def link(self, member: Member) -> None:
@@ -203,15 +207,19 @@ class _Writer:
 
         return put
 
-    def whole(self, member: Member, data: bytes) -> None:
+    def whole(self, path: str, mode: int, mtime_ns: int, data: bytes) -> None:
         """A small file with all its bytes; called in helpers too, each with its own open folders."""
-        *names, name = member.path.split("/")
-        fd = os.open(name, NEW, 0o600, dir_fd=self._folder(tuple(names)))
+        folder, _, name = path.rpartition("/")
+        if folder != self._place:
+            self._here = self._folder(tuple(folder.split("/")))
+            self._place = folder
+        fd = os.open(name, NEW, 0o600, dir_fd=self._here)
         try:
             write_sparse(fd, data)
             if data.endswith(b"\0"):
                 os.ftruncate(fd, len(data))  # it may end in a hole
-            self._dress(fd, member)
+            os.fchmod(fd, mode & 0o777)
+            os.utime(fd, ns=(mtime_ns, mtime_ns))
         finally:
             os.close(fd)
 
@@ -231,8 +239,20 @@ class _Writer:
             os.symlink(member.target, name, dir_fd=parent)
             with contextlib.suppress(NotImplementedError):
                 os.utime(name, ns=(member.mtime_ns, member.mtime_ns), dir_fd=parent, follow_symlinks=False)
-        for member in sorted(self._folders, key=lambda one: one.path.count("/"), reverse=True):
-            self._dress(self._chain.folder(member.path.split("/")), member)
+        for member in sorted(self._folders, key=lambda one: one.path, reverse=True):
+            place = tuple(member.path.split("/"))
+            fd = self._folder(place)
+            self._require_spelt(place, fd)
+            self._dress(fd, member)
+        for place in list(self._found):
+            self._require_spelt(place, self._folder(place))
+
+    def _require_spelt(self, names: tuple[str, ...], fd: int) -> None:
+        """What a helper has made in a folder bears just these names: under another spelling it would be
+        another folder, which this file system can not have beside it."""
+        found = self._found.pop(names, None)
+        if found and not found <= set(os.listdir(fd)):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), "/".join(names))
 
     def close(self) -> None:
         """Close what an error has left open."""
@@ -242,6 +262,7 @@ class _Writer:
 
     def _folder(self, names: tuple[str, ...]) -> int:
         """The descriptor of a folder; it and those above it are made if they are missing."""
+        self._place = ""  # the chain moves
         if names not in self._made:
             for depth in range(1, len(names) + 1):
                 if names[:depth] not in self._made:
@@ -249,9 +270,8 @@ class _Writer:
                     try:
                         os.mkdir(names[depth - 1], 0o700, dir_fd=above)
                     except FileExistsError:
-                        # A helper may have made it; under another spelling it would be another folder.
-                        if names[depth - 1] not in os.listdir(above):
-                            raise
+                        # A helper may have made it; `finish` looks at the names.
+                        self._found.setdefault(names[: depth - 1], set()).add(names[depth - 1])
                     self._made.add(names[:depth])
         return self._chain.folder(list(names))
 

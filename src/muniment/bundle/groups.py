@@ -1,43 +1,67 @@
 """Floor 2, `bundle`: groups of small members, many at once, as our own packer writes them.
 
 Groups that follow each other are one deflate stream and one row of members: they are inflated with one
-call, and a record is read by writing it again, which has to give the same bytes.  Whatever is not so
-is left to the strict reader (`members`), so nothing is believed here that it would refuse.
+call, and a record as our packer writes nearly all is taken apart with one pattern.  Any other record is
+read by the strict reader (`members`); what that refuses is refused here, as `Odd`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import adler32
 
 from muniment.bundle import tar
 from muniment.bundle.crew import Odd
 from muniment.bundle.deflate import DAMAGE, inflater
 from muniment.bundle.errors import BadBundle
-from muniment.bundle.members import Member, Members, judge
-from muniment.bundle.model import BLOCK, EXTENT_MOST, Entry, Row
+from muniment.bundle.manifest import row_of
+from muniment.bundle.members import PAX_MOST, PLACES, Member, Members, judge
+from muniment.bundle.model import BLOCK, EXTENT_MOST, MANIFEST, Entry, Row
+from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 
-_RECORD = Struct("100s8s16x12s12s8x1s100s88x155s12x")
+NAME_MOST = 255
+
 _PAX = tar.header(Entry("a", Kind.FILE, 0, 1_700_000_000 * tar.SECOND + 1), 0)[:BLOCK]
-_KINDS = {b"0": Kind.FILE, b"5": Kind.DIRECTORY, b"2": Kind.LINK}
+_RECORD = (
+    rb"([^\0]{1,100})\0*000([0-7]{4})\0(?:0000000\0){2}([0-7]{11})\0([0-7]{11})\0([0-7]{6})\0 ([05])"
+    rb"\0{100}ustar\x0000\0{80}(?:\0{167}|([^\0]{1,155}))"
+)
+_PLAIN = re.compile(_RECORD)
+_DATED = re.compile(rb"30 mtime=([1-9][0-9]{9})\.([0-9]{9})\n\0{482}" + _RECORD)
+_ZEROS = bytes(BLOCK)
+_WIDE = PLACES[:3]
+_DOTS = frozenset(("", ".", ".."))
+
+Piece = tuple[bytes, bytes, int]
+"""A stored piece with what its raw bytes have to be: their sha256 and their length."""
+
+Fields = tuple[str, str, int, int, int, str]
+"""A member's first fields, its kind as text."""
+
+Take = Callable[[str, int, int, bytes], object]
+"""Is given a file's path, mode, time in nanoseconds and all its bytes."""
 
 
-class Piece(NamedTuple):
-    """A stored piece with what its raw bytes have to be: their sha256 and their length."""
+class Told(NamedTuple):
+    """What there is to say of members that follow each other.
 
-    piece: bytes
-    id: bytes
-    length: int
+    `first` and `last` are their paths as bytes, which rise from one to the next.  `api` and `files` are
+    length and sha256 of the rows that a manifest of ours has for them, joined by `,` and a new line.
+    `counts` are files and bytes by section, `above` the folders in which members lie, `met` the
+    members that somebody wants to know of.
+    """
 
-
-Met = tuple[tuple[str, Kind, int, int, int, str], bytes]
-"""A member's first fields and, of a file, the sha256 of its bytes."""
-
-Take = Callable[[Member, bytes], object]
-"""Is given a file with all its bytes."""
+    first: bytes
+    last: bytes
+    api: tuple[int, bytes]
+    files: tuple[int, bytes]
+    counts: list[tuple[str, int, int]]
+    above: list[str]
+    met: list[Fields]
 
 
 def units(rows: Iterator[Row]) -> Iterator[list[Row]]:
@@ -52,102 +76,174 @@ def units(rows: Iterator[Row]) -> Iterator[list[Row]]:
         yield unit
 
 
-def read_run(pieces: Sequence[Piece], take: Take | None = None) -> list[Met]:
-    """Every member of some groups that follow each other; `Odd` unless all of it is as it should be."""
+def read_run(pieces: Sequence[Piece], take: Take | None = None, tell: bool = False) -> tuple[Any, ...]:
+    """Every member of some groups that follow each other, as `Told`; `Odd` unless all is as it should be.
+
+    Folders and links are told of, files only with `tell`.
+    """
     raw = inflate_run(pieces)
-    met: list[Met] = []
     try:
-        for member, data in _members(raw):
-            judge(member)
-            digest = b""
-            if member.kind is Kind.FILE:
-                digest = hashlib.sha256(data).digest()
-                if take:
-                    take(member, data)
-            met.append((member[:6], digest))
+        return tuple(_read(raw, take, tell))
     except (BadBundle, FileExistsError, NotADirectoryError) as error:
         raise Odd(str(error)) from error
-    return met
 
 
 def inflate_run(pieces: Sequence[Piece]) -> bytes:
     """The raw bytes of pieces that follow each other, each held to its id."""
-    total = sum(piece.length for piece in pieces)
-    if any(not 0 < piece.length <= EXTENT_MOST for piece in pieces):
+    total = sum([piece[2] for piece in pieces])
+    if any(not 0 < piece[2] <= EXTENT_MOST for piece in pieces):
         raise Odd("an impossible length")
     machine = inflater()
     try:
-        raw = machine.decompress(b"".join([piece.piece for piece in pieces]), total + 1)
+        raw = machine.decompress(b"".join([piece[0] for piece in pieces]), total + 1)
     except DAMAGE as error:
         raise Odd("it can not be inflated") from error
     if len(raw) != total or machine.eof:
         raise Odd("another length")
-    view, at = memoryview(raw), 0
-    for piece in pieces:
-        if hashlib.sha256(view[at : at + piece.length]).digest() != piece.id:
+    sha256, view, at = hashlib.sha256, memoryview(raw), 0
+    for _, name, length in pieces:
+        if sha256(view[at : at + length]).digest() != name:
             raise Odd("another id")
-        at += piece.length
+        at += length
     return raw
 
 
-def _members(raw: bytes) -> Iterator[tuple[Member, bytes]]:
-    at, end = 0, len(raw)
+def digest_of(rows: list[str]) -> tuple[int, bytes]:
+    """Length and sha256 of rows of a manifest."""
+    text = ",\n".join(rows).encode("ascii")
+    return len(text), hashlib.sha256(text).digest()
+
+
+def section_of(path: str) -> str:
+    """The section to which a file belongs.
+
+    >>> section_of("files/extra/a/b"), section_of("api/a.json")
+    ('files/extra', 'api')
+    """
+    return "/".join(path.split("/", 2)[: 1 if path.startswith("api/") else 2])
+
+
+def _read(raw: bytes, take: Take | None, tell: bool) -> Told:
+    sha256, view, end = hashlib.sha256, memoryview(raw), len(raw)
+    first = last = b""
+    folder, section, usual = "\0", "", False
+    api: list[str] = []
+    files: list[str] = []
+    counts: list[tuple[str, int, int]] = []
+    above: list[str] = []
+    met: list[Fields] = []
+    number = total = at = 0
     while at < end:
-        member, begin = _member(raw, at)
-        if member is None:
-            yield from _strictly(raw[at:])
-            return
-        stop = begin + member.size
-        at = stop + -member.size % BLOCK
-        if at > end or raw[stop:at].strip(b"\0"):
+        found = _record(raw, at)
+        if found:
+            name, kind, mode, mtime_ns, size, begin = found
+            path = name.decode("ascii")
+            target = ""
+        else:
+            member, begin = _strictly(raw, at)
+            path, kind, mode, mtime_ns, size, target, _ = member
+            name = wire(path)
+        stop = begin + size
+        at = stop + -size % BLOCK
+        if at > end or raw[stop:at] != _ZEROS[: at - stop]:
             raise Odd("a last block that is cut short or not filled with zeros")
-        yield member, raw[begin:stop]
+        if name <= last:
+            raise Odd("members that are not in order")
+        last = name
+        first = first or name
+        here, _, own = path.rpartition("/")
+        if here != folder:
+            if number:
+                counts.append((section, number, total))
+            folder, section, number, total = here, section_of(path), 0, 0
+            usual = here.startswith(_WIDE)
+            above.append(here)
+            judge(Member(path, kind, mode, mtime_ns, size, target))
+        elif not usual or own in _DOTS or len(own) > NAME_MOST:
+            judge(Member(path, kind, mode, mtime_ns, size, target))
+        # Whatever else `judge` asks, the one before in this folder has answered: it asks of a path that
+        # lies in one of our places and comes from a record of ours only for its last name.
+        if kind is Kind.FILE:
+            if path == MANIFEST:
+                raise Odd("the manifest in a group")
+            data = view[begin:stop]
+            row = row_of(path, size, sha256(data).hexdigest())
+            (api if section == "api" else files).append(row)
+            number += 1
+            total += size
+            if take:
+                take(path, mode, mtime_ns, raw[begin:stop])
+            if tell:
+                met.append((path, "file", mode, mtime_ns, size, ""))
+        else:
+            met.append((path, kind.value, mode, mtime_ns, 0, target))
+    if number:
+        counts.append((section, number, total))
+    return Told(first, last, digest_of(api), digest_of(files), counts, above, met)
 
 
-def _member(raw: bytes, at: int) -> tuple[Member | None, int]:
-    """The member whose records begin there, and where its content does; none unless they are ours."""
-    record = at
-    part = 0
+def _record(raw: bytes, at: int) -> tuple[bytes, Kind, int, int, int, int] | None:
+    """Path, kind, mode, time, size and where the content begins of a file or folder whose records are,
+    byte for byte, what `tar.header` writes for it; none when they are not, or need more than that."""
     if raw.startswith(_PAX, at):
-        record = at + 2 * BLOCK
-        decimal = raw[at + BLOCK + 20 : at + BLOCK + 29]
-        if not decimal.isdigit():
-            return None, at
-        part = int(decimal)
-    if record + BLOCK > len(raw):
-        return None, at
-    name, mode, size, seconds, kind, target, prefix = _RECORD.unpack_from(raw, record)
-    try:
-        path = name.rstrip(b"\0").decode("ascii")
-        if prefix[0]:
-            path = f"{prefix.rstrip(bytes(1)).decode('ascii')}/{path}"
-        is_folder = kind == b"5"
-        entry = Entry(
-            path[:-1] if is_folder else path,
-            _KINDS[kind],
-            int(mode[:-1], 8),
-            int(seconds[:-1], 8) * tar.SECOND + part,
-            int(size[:-1], 8),
-            target.rstrip(b"\0").decode("ascii") if kind == b"2" else "",
-        )
-    except (ValueError, KeyError):
-        return None, at
-    if entry.kind is Kind.LINK and (not entry.target or "\0" in entry.target):
-        return None, at
-    again = tar.header(entry, entry.size)
-    if not raw.startswith(again, at) or (entry.size and entry.kind is not Kind.FILE) or not entry.path:
-        return None, at
-    return Member(entry.path, entry.kind, entry.mode, entry.mtime_ns, entry.size, entry.target), (
-        at + len(again)
-    )
+        match = _DATED.match(raw, at + BLOCK)
+        if match is None:
+            return None
+        at += 2 * BLOCK
+        when, part, name, mode, size, seconds, total, kind, prefix = match.groups()
+        stamp = int(seconds, 8)
+        if stamp != int(when) or part == b"000000000":
+            return None
+        mtime_ns = stamp * tar.SECOND + int(part)
+    else:
+        match = _PLAIN.match(raw, at)
+        if match is None:
+            return None
+        name, mode, size, seconds, total, kind, prefix = match.groups()
+        mtime_ns = int(seconds, 8) * tar.SECOND
+    end = at + BLOCK
+    if prefix is None:
+        if match.end() != end:
+            return None
+    else:
+        # The name is cut as early as its last part fits.
+        begin, length = match.span(match.re.groups)
+        if begin != at + 345 or raw[length:end] != _ZEROS[length - end :]:
+            return None
+        cut = len(prefix)
+        name = prefix + b"/" + name
+        if len(name) <= 100 or name.find(b"/", len(name) - 101) != cut:
+            return None
+    if not name.isascii():
+        return None
+    sums = (adler32(raw[at : at + 148]) & 0xFFFF) + (adler32(raw[at + 156 : end]) & 0xFFFF)
+    if sums - 2 + 8 * 32 != int(total, 8):
+        return None
+    length = int(size, 8)
+    if kind == b"0":
+        return name, Kind.FILE, int(mode, 8), mtime_ns, length, end
+    if length or name[-1] != 0x2F or len(name) == 1:
+        return None
+    return name[:-1], Kind.DIRECTORY, int(mode, 8), mtime_ns, 0, end
 
 
-def _strictly(raw: bytes) -> Iterator[tuple[Member, bytes]]:
-    """What is left, by the strict reader."""
-    members = Members((raw, tar.END))
+def _strictly(raw: bytes, at: int) -> tuple[Member, int]:
+    """One member by the strict reader, and where its content begins."""
+    end = at + BLOCK
+    if raw[at + 156 : at + 157] == b"x":
+        digits = raw[at + 124 : at + 135]
+        if not digits.isdigit():
+            raise Odd("an extended header of no length")
+        try:
+            size = int(digits, 8)
+        except ValueError as error:
+            raise Odd("an extended header of no length") from error
+        if size > PAX_MOST:
+            raise Odd("an extended header of great length")
+        end += size + -size % BLOCK + BLOCK
+    members = Members((raw[at:end], tar.END))
     for member in members:
         if member.same_as:
             raise Odd("a hard link")
-        yield member, b"".join(members.content())
-    if members.over:
-        raise Odd("the stream ends in its middle")
+        return member, end
+    raise Odd("a record that is no member")

@@ -6,9 +6,10 @@ Python and everything that reads JSON leniently keep it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii as quoted
@@ -85,7 +86,7 @@ class Text:
         self._first = False
         self.files += 1
         self.size += packed.size
-        return f'{lead}{{"path":{quoted(packed.path)},"size":{packed.size},"sha256":"{packed.sha256}"}}'
+        return lead + row_of(*packed)
 
     def closing(self, warnings: Sequence[str]) -> str:
         """Everything after the last row; `warnings` are added to the heading's."""
@@ -96,6 +97,15 @@ class Text:
             "warnings": [*self._heading.warnings, *warnings],
         }
         return f'{lead}}},\n"plan_summary":{_json(summary)}}}\n'
+
+
+def row_of(path: str, size: int, sha256: str) -> str:
+    """The row of one file, without what parts it from others.
+
+    >>> row_of("api/ü", 5, "ab")
+    '{"path":"api/\\\\u00fc","size":5,"sha256":"ab"}'
+    """
+    return f'{{"path":{quoted(path)},"size":{size},"sha256":"{sha256}"}}'
 
 
 def _json(value: object) -> str:
@@ -118,7 +128,60 @@ def read_manifest(
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _refused(say("it is not UTF-8 text")) from error
-    scan = _Scan(text)
+    return _facts(_Scan(text), each)
+
+
+Stretch = tuple[int, bytes]
+"""Length and sha256 of some rows as `Text` writes them, from the first one's `{` to the last one's `}`."""
+
+
+def read_listed(
+    data: bytes, api: Iterable[Stretch], files: Iterable[Stretch], most: int = BYTES_MOST
+) -> dict[str, Any] | None:
+    """The facts of a manifest that lists exactly these rows, as our packer writes them; else none.
+
+    No row is read: their text is held to what it has to be.  What is left without them is read as
+    `read_manifest` reads it, and the two lists have to stand where the rows were.
+    """
+    opening = data.find(_API)
+    if opening < 0 or len(data) > most:
+        return None
+    opening += len(_API)
+    middle = _past(data, opening, api)
+    if middle is None or not data.startswith(_FILES, middle):
+        return None
+    end = _past(data, middle + len(_FILES), files)
+    rest = data[:opening] + _FILES + data[end:]
+    if end is None or not rest.isascii():
+        return None
+    rows: list[Packed] = []
+    scan = _Scan(rest.decode("ascii"))
+    facts = _facts(scan, rows.append)
+    if rows or scan.lists != {"api": opening, "files": opening + len(_FILES)}:
+        return None
+    return facts
+
+
+_API, _FILES = b'"contents":{"api":[', b'],"files":['
+
+
+def _past(data: bytes, at: int, stretches: Iterable[Stretch]) -> int | None:
+    """Where the rows end that begin there, if they are those."""
+    view = memoryview(data)
+    lead = b"\n"
+    for length, digest in stretches:
+        if length:
+            at += len(lead)
+            if not data.startswith(lead, at - len(lead)) or at + length > len(data):
+                return None
+            if hashlib.sha256(view[at : at + length]).digest() != digest:
+                return None
+            at += length
+            lead = b",\n"
+    return at
+
+
+def _facts(scan: _Scan, each: Callable[[Packed], object]) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     lists: set[str] | None = None
     for key in scan.members():
@@ -198,6 +261,7 @@ class _Scan:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self.lists: dict[str, int] = {}
         self._decode = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant).raw_decode
 
     def members(self) -> Iterator[str]:
@@ -219,6 +283,7 @@ class _Scan:
     def items(self, listed: str) -> Iterator[object]:
         """The items of a list; those that are rows as we write them come as `Packed`, judged."""
         self._take("[")
+        self.lists[listed] = self._at
         first = True
         while not self._taken("]"):
             if not first:

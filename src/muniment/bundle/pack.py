@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import pickle
 import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -97,8 +98,8 @@ class _Made(NamedTuple):
 
 _Step = _Group | _Piece | _Made
 _Fields = tuple[Any, ...]
-_Told = tuple[list[_Fields], list[_Fields], list[Fault], bool]
-"""What helpers send: named tuples take thrice as long on the way."""
+_Told = tuple[list[_Fields], list[_Fields], bytes, bool]
+"""What helpers send: extents and files as plain tuples, pickled faults, whether it may be remembered."""
 
 _Crew = Crew[list[list[_Fields]], list[_Told]]
 _Pending = Future[list[_Made]] | int | None
@@ -111,15 +112,29 @@ def _weight(step: _Step) -> int:
     return len(step.raw) if isinstance(step, _Piece) else 0
 
 
+def _for_helper(group: _Group) -> list[_Fields]:
+    return [
+        (path, kind.value, mode, mtime_ns, size, target, b"", origin, content)
+        for path, kind, mode, mtime_ns, size, target, _, origin, content in group.members
+    ]
+
+
 def _from_helper(step: _Step, told: _Told) -> _Made:
+    """What a helper made of a group; where all went well, its files are those of the group."""
     assert isinstance(step, _Group)
     extents, files, faults, remembered = told
     return _Made(
-        [Extent(*one) for one in extents],
-        [Packed(*one) for one in files],
-        faults,
+        [_extent(one) for one in extents],
+        [_packed(one) for one in files],
+        pickle.loads(faults) if faults else [],
         step.key if remembered else None,
     )
+
+
+# Past the named tuple's own `__new__`, which takes thrice as long.
+_extent = partial(tuple.__new__, Extent)
+_packed = partial(tuple.__new__, Packed)
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 class Packing:
@@ -220,7 +235,7 @@ class Packing:
                     pending: _Pending = None
                     groups = self._for_helpers(batch) if crew else None
                     if crew and groups:
-                        pending = crew.give([[tuple(entry) for entry in group.members] for group in groups])
+                        pending = crew.give([_for_helper(group) for group in groups])
                     elif (crew or not forks) and any(not isinstance(step, _Made) for step in batch):
                         pending = pool.submit(self._work, batch)
                     flying.append((pending, batch))
@@ -352,9 +367,11 @@ class Packing:
         """What a helper does."""
         told: list[_Told] = []
         for members in groups:
-            made = self._make(_Group([Entry(*fields) for fields in members], b"", 0))
-            files = [(one.path, one.size, one.sha256) for one in made.files]
-            told.append(([tuple(one) for one in made.extents], files, made.faults, made.key is not None))
+            entries = [Entry(path, _KINDS[kind], *rest) for path, kind, *rest in members]
+            made = self._make(_Group(entries, b"", 0))
+            faults = pickle.dumps(made.faults) if made.faults else b""
+            plain = [tuple(one) for one in made.extents], [tuple(one) for one in made.files]
+            told.append((*plain, faults, made.key is not None))
         return told
 
     def _make(self, step: _Step) -> _Made:

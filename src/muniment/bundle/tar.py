@@ -20,10 +20,8 @@ USTAR_TIME = 1 << 33
 SECOND = 1_000_000_000
 _TYPES = {Kind.FILE: b"0", Kind.DIRECTORY: b"5", Kind.LINK: b"2"}
 _OWNERS = b"0000000\x000000000\x00"
-_BLANK = b"        "
 _MAGIC = b"ustar\x0000"
-_PLAIN = bytes(100) + _MAGIC + bytes(80 + 167)
-_REST = bytes(BLOCK - 30)
+_REST = b"\n" + bytes(BLOCK - 30)
 
 
 def wire(text: str) -> bytes:
@@ -38,7 +36,12 @@ def header(entry: Entry, size: int) -> bytes:
     >>> len(one), one[257:262], int(one[124:135], 8)
     (512, b'ustar', 5)
     """
-    name, target = wire(entry.path), wire(entry.target)
+    path, kind, mode, mtime_ns, _, target_text, *_ = entry
+    if not target_text and kind is not _LINK and path.isascii():
+        usual = _usual(path, kind, mode, mtime_ns, size)
+        if usual:
+            return usual
+    name, target = wire(path), wire(target_text)
     if entry.kind is Kind.DIRECTORY:
         name += b"/"
     seconds, nanoseconds = divmod(entry.mtime_ns, SECOND)
@@ -64,6 +67,39 @@ def header(entry: Entry, size: int) -> bytes:
         seconds = seconds if 0 <= seconds < USTAR_TIME else 0
     record = _record(name, entry.mode & 0o7777, size, seconds, _TYPES[entry.kind], target, prefix)
     return _pax(keep) + record if keep else record
+
+
+def _usual(path: str, kind: Kind, mode: int, mtime_ns: int, size: int) -> bytes | None:
+    """What nearly every header is, in as few steps as can be: of a path that fits into the two fields
+    of ustar, with a time of our days."""
+    name = path.encode("ascii")
+    if kind is _FOLDER:
+        name += b"/"
+    prefix = b""
+    if len(name) > 100:
+        split = _split(name)
+        if split is None:
+            return None
+        prefix, name = split
+    seconds, part = divmod(mtime_ns, SECOND)
+    if not (_BILLION if part else 0) <= seconds < USTAR_TIME or size >= USTAR_SIZE:
+        return None
+    front = b"%s%s%s%011o\0%011o\0" % (name.ljust(100, b"\0"), _mode(mode), _OWNERS, size, seconds)
+    back, total = _back(b"5" if kind is _FOLDER else b"0", b"", prefix)
+    record = front, b"%06o\0 " % (total + (adler32(front) & 0xFFFF)), back
+    if not part:
+        return b"".join(record)
+    digits = b"%d" % mtime_ns
+    return b"".join((_pax_record(30), b"30 mtime=", digits[:10], b".", digits[10:], _REST, *record))
+
+
+_FOLDER, _LINK = Kind.DIRECTORY, Kind.LINK
+_BILLION = 1_000_000_000  # from then on the seconds of a time have ten digits
+
+
+@lru_cache(maxsize=256)
+def _mode(mode: int) -> bytes:
+    return b"%07o\0" % (mode & 0o7777)
 
 
 def room(entry: Entry, path: bytes) -> int:
@@ -98,14 +134,19 @@ def _record(
     name: bytes, mode: int, size: int, seconds: int, kind: bytes, target: bytes, prefix: bytes
 ) -> bytes:
     front = b"%s%07o\0%s%011o\0%011o\0" % (name.ljust(100, b"\0"), mode, _OWNERS, size, seconds)
-    if target or prefix:
-        back = kind + target.ljust(100, b"\0") + _MAGIC + bytes(80) + prefix.ljust(167, b"\0")
-    else:
-        back = kind + _PLAIN
-    # The record's checksum is the sum of its bytes with blanks in its own place.  The low half of
-    # Adler-32 is that sum plus one; a sum here stays far below its modulus of 65,521.
-    total = (adler32(front) & 0xFFFF) + (adler32(back) & 0xFFFF) - 2 + 8 * 32
-    return front + b"%06o\0 " % total + back
+    back, total = _back(kind, target, prefix)
+    return b"%s%06o\0 %s" % (front, total + (adler32(front) & 0xFFFF), back)
+
+
+@lru_cache(maxsize=256)
+def _back(kind: bytes, target: bytes, prefix: bytes) -> tuple[bytes, int]:
+    """A record from its kind on, and what it adds to the checksum."""
+    back = kind + target.ljust(100, b"\0") + _MAGIC + bytes(80) + prefix.ljust(167, b"\0")
+    # The checksum is the sum of the record's bytes with blanks in its own place.  The low half of
+    # Adler-32 is that sum plus one, as long as the sum stays below its modulus of 65,521: a half at a time.
+    half = len(back) // 2
+    total = (adler32(back[:half]) & 0xFFFF) + (adler32(back[half:]) & 0xFFFF) - 2
+    return back, total - 1 + 8 * 32  # less one for the Adler-32 of what stands before
 
 
 def _split(name: bytes) -> tuple[bytes, bytes] | None:
@@ -139,9 +180,6 @@ def _decimal(nanoseconds: int) -> bytes:
 
 
 def _pax(records: list[tuple[bytes, bytes]]) -> bytes:
-    if len(records) == 1 and records[0][0] == b"mtime" and len(records[0][1]) == 20:
-        # Nearly every record there is: a time of our days with its nanoseconds.
-        return b"%s30 mtime=%s\n%s" % (_pax_record(30), records[0][1], _REST)
     body = b"".join(_line(key, value) for key, value in records)
     return _pax_record(len(body)) + body + padding(len(body))
 

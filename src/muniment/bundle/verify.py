@@ -15,15 +15,16 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
-from muniment.bundle.errors import BadBundle, BadManifest, ContentsDiffer
+from muniment.bundle.errors import BadBundle, BadManifest, ContentsDiffer, OutsideLink
 from muniment.bundle.extent import inflate
-from muniment.bundle.groups import Piece, read_run, units
+from muniment.bundle.groups import Piece, Told, digest_of, read_run, section_of, units
 from muniment.bundle.gunzip import raw as inflated
 from muniment.bundle.index import Index
 from muniment.bundle.join import Fetch
-from muniment.bundle.manifest import BYTES_MOST, read_manifest
-from muniment.bundle.members import Admission, Member, Members
+from muniment.bundle.manifest import BYTES_MOST, read_listed, read_manifest, row_of
+from muniment.bundle.members import PLACES, Admission, Member, Members
 from muniment.bundle.model import MANIFEST, Packed, Row
+from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 from muniment.message import say
 
@@ -74,7 +75,7 @@ class Taker(Protocol):
 class QuickTaker(Taker, Protocol):
     """One that takes small files in any order, in forked helpers too."""
 
-    def whole(self, member: Member, data: bytes) -> None:
+    def whole(self, path: str, mode: int, mtime_ns: int, data: bytes) -> None:
         """A small file with all its bytes."""
         ...
 
@@ -109,27 +110,26 @@ def verify_quickly(
     *,
     workers: int = 2,
     advance: Advance = unwatched,
-    seen: Seen = unwatched,
+    seen: Seen | None = None,
 ) -> Verified:
     """Small members are read by helpers beside each other, large ones in order.
 
-    `Odd` when a snapshot is not as our packer writes it: `verify` judges it then.
+    `Odd` when a snapshot is not as our packer writes it: `verify` judges it then.  Memory: a few bytes
+    for each MiB, the paths of folders, and the manifest's text.
     """
     if index.whole:
         raise Odd("it was sent whole")
-    tally = _Tally(taker, BYTES_MOST, seen)
-    large: list[Row] = []
+    tally = _Quick(taker, seen)
     helpers = workers if index.raw >= FORK_FROM and workers > 1 and may_fork() else 0
-    work = partial(read_run, take=taker.whole if taker else None)
+    work = partial(read_run, take=taker.whole if taker else None, tell=seen is not None)
     try:
         with uncollected(), Crew(work, helpers) as crew, _threads(workers) as pool:
-            for run in crew.map(_runs(index, fetch, large, pool, advance)):
-                for fields, digest in run:
-                    tally.small(Member(*fields), digest)
-            tally.walk(Members(_told(_unfold(large, fetch, pool), advance), tally.admission))
-    except BadBundle as error:  # perhaps only because it was not read in its own order
+            for told in crew.map(_pieces(tally.runs(index), fetch, pool, advance)):
+                tally.run(Told._make(told))
+            tally.walk(_told(_unfold(tally.large, fetch, pool), advance))
+        return tally.compare()
+    except (BadBundle, BadManifest, OutsideLink) as error:  # perhaps not the first thing that is wrong
         raise Odd(str(error)) from error
-    return tally.compare()
 
 
 def _told(raw: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
@@ -138,24 +138,161 @@ def _told(raw: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
         yield part
 
 
-def _runs(
-    index: Index, fetch: Fetch, large: list[Row], pool: _Pool | None, advance: Advance
+def _pieces(
+    runs: Iterator[list[Row]], fetch: Fetch, pool: _Pool | None, advance: Advance
 ) -> Iterator[list[Piece]]:
-    """Groups with their pieces, about a `RUN` at once; the rows of what is no group are put aside."""
-
-    def groups() -> Iterator[Row]:
-        for unit in units(iter(index)):
-            if len(unit) > 1:
-                large.extend(unit)
-            else:
-                yield unit[0]
+    """The pieces of some groups that follow each other, with what they have to be."""
 
     def one(rows: list[Row]) -> list[Piece]:
-        return [Piece(fetch(row), row.id, row.length) for row in rows]
+        return [(fetch(row), row.id, row.length) for row in rows]
 
-    for run in _ahead(one, _batches(groups(), RUN), pool):
-        advance(sum(piece.length for piece in run))
+    for run in _ahead(one, runs, pool):
+        advance(sum([length for _, _, length in run]))
         yield run
+
+
+class _Stretch:
+    """Members that follow each other: a run of groups, or one large file, which has a `path`."""
+
+    __slots__ = ("api", "files", "first", "last", "path")
+
+    def __init__(self, path: bytes = b"") -> None:
+        self.path = path
+        self.first = self.last = b""
+        self.api = self.files = (0, b"")
+
+
+_ROOTS = frozenset(("", "files", *PLACES))
+"""Folders that are there without a member: nothing but a folder may bear these names (`judge`)."""
+
+
+class _Quick:
+    """What was found, stretch by stretch, to be held to the manifest at the end.
+
+    Paths that rise from the first member to the last stand once each; and when each lies in a folder
+    that is a member itself, none leads through a file or link.  So no path has to be kept.
+    """
+
+    def __init__(self, taker: QuickTaker | None, seen: Seen | None) -> None:
+        self.large: list[Row] = []
+        self._taker = taker
+        self._seen = seen
+        self._stretches: list[_Stretch] = []
+        self._waiting: deque[_Stretch] = deque()
+        self._above: set[str] = set()
+        self._folders: set[str] = set()
+        self._files: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
+        self._manifest: bytes | None = None
+
+    def runs(self, index: Index) -> Iterator[list[Row]]:
+        """The rows of groups that follow each other, about a `RUN` at once; those of large files, and
+        of the manifest, are put aside."""
+        run: list[Row] = []
+        size = 0
+        for unit in units(iter(index)):
+            if len(unit) > 1 or size >= RUN:
+                if run:
+                    yield self._run(run)
+                run, size = [], 0
+            if len(unit) > 1:
+                self.large += unit
+                self._stretches.append(_Stretch(unit[0].path))
+            else:
+                run += unit
+                size += unit[0].length
+        if run:
+            yield self._run(run)
+
+    def _run(self, rows: list[Row]) -> list[Row]:
+        stretch = _Stretch()
+        self._stretches.append(stretch)
+        self._waiting.append(stretch)
+        return rows
+
+    def run(self, told: Told) -> None:
+        """What a run gave; they come in order."""
+        stretch = self._waiting.popleft()
+        stretch.first, stretch.last, stretch.api, stretch.files = told[:4]
+        for section, files, size in told.counts:
+            self._files[section] += files
+            self._sizes[section] += size
+        self._above.update(told.above)
+        for path, kind, mode, mtime_ns, size, target in told.met:
+            self._meet(Member(path, Kind(kind), mode, mtime_ns, size, target))
+
+    def _meet(self, member: Member) -> None:
+        if member.kind is Kind.DIRECTORY:
+            self._folders.add(member.path)
+            if self._taker:
+                self._taker.folder(member)
+        elif member.kind is Kind.LINK and self._taker:
+            self._taker.link(member)
+        if self._seen:
+            self._seen(member)
+
+    def walk(self, raw: Iterator[bytes]) -> None:
+        """The large files, and the manifest."""
+        waiting = deque(stretch for stretch in self._stretches if stretch.path)
+        stretch = _Stretch()
+        rows: list[str] = []
+        members = Members(raw)
+        for member in members:
+            path = wire(member.path)
+            while waiting and waiting[0].path <= path:
+                _close(stretch, rows)
+                stretch, rows = waiting.popleft(), []
+            if path <= stretch.last or not stretch.path:
+                raise Odd("members that are not in order")
+            stretch.first, stretch.last = stretch.first or path, path
+            self._above.add(member.path.rpartition("/")[0])
+            if member.path == MANIFEST:
+                if member.size > BYTES_MOST:
+                    raise Odd("a manifest that is too long")
+                self._manifest = b"".join(members.content())
+                continue
+            if member.same_as:
+                raise Odd("a hard link")
+            if member.kind is Kind.FILE:
+                digest = take(members, member, self._taker)[:32]
+                rows.append(row_of(member.path, member.size, digest.hex()))
+                section = section_of(member.path)
+                self._files[section] += 1
+                self._sizes[section] += member.size
+            self._meet(member)
+        _close(stretch, rows)
+
+    def compare(self) -> Verified:
+        """Hold everything to the manifest; `Odd` when something does not fit."""
+        before = b""
+        for stretch in self._stretches:
+            if stretch.first <= before:
+                raise Odd("members that are not in order")
+            before = stretch.last
+        if not self._above <= self._folders | _ROOTS:
+            raise Odd("a folder that is no member")
+        if self._manifest is None:
+            raise Odd("no manifest")
+        facts = read_listed(
+            self._manifest,
+            [stretch.api for stretch in self._stretches],
+            [stretch.files for stretch in self._stretches],
+        )
+        if facts is None:
+            raise Odd("a manifest that lists something else, or otherwise than ours")
+        files, sizes = self._files, self._sizes
+        sections = {name: (files[name], sizes[name]) for name in sorted(files)}
+        return Verified(facts, files.total(), sizes.total(), sections, self._manifest)
+
+
+def _close(stretch: _Stretch, rows: list[str]) -> None:
+    """Put the rows of a stretch's large files where they belong."""
+    if rows:
+        here = digest_of(rows)
+        if rows[0].startswith('{"path":"api/'):
+            stretch.api = here
+        else:
+            stretch.files = here
 
 
 class _Tally:
@@ -168,17 +305,6 @@ class _Tally:
         self._most = manifest_most
         self._found: dict[str, bytes] = {}
         self._manifest: bytes | None = None
-
-    def small(self, member: Member, digest: bytes) -> None:
-        """A member that a helper has read, and a file that it has taken."""
-        self.admission.admit(member)
-        if member.path == MANIFEST:
-            raise Odd("the manifest in a group")
-        if member.kind is Kind.FILE:
-            self._found[member.path] = _facts(member.size, digest)
-        else:
-            self._give(member)
-        self._seen(member)
 
     def walk(self, members: Members) -> None:
         """Members in the order of a stream."""
@@ -228,7 +354,7 @@ class _Tally:
                 return
             if present != facts_of(packed):
                 bad.append(path)
-            section = "/".join(path.split("/", 2)[: 1 if path.startswith("api/") else 2])
+            section = section_of(path)
             files[section] += 1
             sizes[section] += packed.size
 
