@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from muniment.bundle.errors import BadExtent
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import Limits, raw
 from muniment.bundle.index import Index
-from muniment.bundle.model import Entry, Known, Row
+from muniment.bundle.model import NOBODY, NOTE, Entry, Known, Note, Row, Stretch
 from muniment.bundle.pack import Packing, Unsorted
 from muniment.bundle.tree import Tree
 from muniment.bundle.vault import Limits as TenantLimits
@@ -32,12 +33,25 @@ class Notebook:
 
     def __init__(self) -> None:
         self.notes: dict[bytes, Known] = {}
+        self.stretches: dict[tuple[bytes, bytes], Stretch] = {}
 
-    def recall(self, key: bytes) -> Known | None:
+    def stretch(self, first: bytes, key: bytes) -> Stretch | None:
+        return self.stretches.get((first, key))
+
+    def recall(self, key: bytes, first: bytes) -> Known | None:
         return self.notes.get(key)
 
-    def remember(self, key: bytes, known: Known) -> None:
-        self.notes[key] = known
+    def learn(self, first: bytes, key: bytes, stretch: Stretch, notes: Sequence[Note]) -> None:
+        rows = list(NOTE.iter_unpack(stretch.rows))
+        files = [json.loads(row)["sha256"] for row in stretch.text.split(b",\n")[1:]]
+        assert len(rows) == sum(note.extents for note in notes) and len(files) == stretch.files
+        for note in notes:
+            known = Known(tuple(rows[: note.extents]), tuple(files[: note.files]))
+            rows, files = rows[note.extents :], files[note.files :]
+            if note.key != NOBODY:
+                self.notes[note.key] = known
+        if key:
+            self.stretches[first, key] = stretch
 
 
 class Counting:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from struct import Struct
+from typing import NamedTuple
 
 from muniment.bundle.deflate import combine
 from muniment.bundle.errors import BadIndex
-from muniment.bundle.model import BLOCK, EXTENT_MOST, PATH_MOST, Extent, Row
+from muniment.bundle.model import BLOCK, EXTENT_MOST, NOTE, PATH_MOST, Extent, Row, Stretch
 from muniment.digest import Digest
 from muniment.message import Message, say
 
@@ -26,6 +28,9 @@ CHECK = 32
 
 WHOLE = b"bundle.tar.gz"
 """The path of each row when the stream is not a tar stream but a tar.gz as somebody else made it."""
+
+_AT_ONCE = 4096
+"""Rows."""
 
 BYTES_MOST = 256 << 20
 """No index is longer; the default of the cap that a caller may lower."""
@@ -109,9 +114,12 @@ class Index:
     def root(self) -> Digest:
         """The snapshot's root: the sha256 of the canonical JSON list of its ids."""
         state = hashlib.sha256(b"[")
-        for number, extent in enumerate(self.ids):
-            state.update(b'%s"%s"' % (b"," if number else b"", extent.hex().encode()))
-        state.update(b"]")
+        ids = self.ids
+        lead = '"'
+        while some := b"".join(islice(ids, _AT_ONCE)):
+            state.update((lead + some.hex(",", 32).replace(",", '","')).encode())
+            lead = '","'
+        state.update(b'"]' if self.count else b"]")
         return Digest(state.hexdigest())
 
     @property
@@ -148,11 +156,19 @@ class Index:
             raise _refused(say("{found} bytes are no tar stream", found=at))
 
 
+class Mark(NamedTuple):
+    """A place in an index that grows, in bytes of its rows, its paths and the stream."""
+
+    rows: int
+    paths: int
+    raw: int
+
+
 class IndexWriter:
     """Collects rows as they come; memory grows by about 70 bytes an extent."""
 
     def __init__(self) -> None:
-        self._rows = bytearray()
+        self._rows = bytearray()  # as notes: where each begins is added up in the end
         self._paths = bytearray()
         self._before = b""
         self.raw = 0
@@ -160,17 +176,47 @@ class IndexWriter:
 
     def add(self, extent: Extent | Row) -> None:
         """The next extent of the stream."""
-        self._rows += ROW.pack(extent.id, extent.length, extent.crc, self.raw)
-        path, before = extent.path, self._before
-        shared = _shared(before, path)
-        self._paths += _number(shared) + _number(len(path) - shared) + path[shared:]
-        self._before = path
+        self._rows += NOTE.pack(extent.id, extent.length, extent.crc)
+        self._path(extent.path)
         self.raw += extent.length
         self.count += 1
 
+    def add_stretch(self, first: bytes, stretch: Stretch) -> None:
+        """The extents of a stretch that begins at that path."""
+        self._path(first)
+        self._rows += stretch.rows
+        self._paths += stretch.paths
+        self._before = stretch.last
+        self.raw += stretch.raw
+        self.count += len(stretch.rows) // NOTE.size
+
+    def _path(self, path: bytes) -> None:
+        shared = _shared(self._before, path)
+        self._paths += _number(shared) + _number(len(path) - shared) + path[shared:]
+        self._before = path
+
+    def mark(self) -> Mark:
+        """Where it stands, to take what follows."""
+        return Mark(len(self._rows), len(self._paths), self.raw)
+
+    def since(self, begin: Mark, second: Mark) -> tuple[bytes, bytes, bytes, int]:
+        """The rows since a mark; the paths since the one that was made after the first of them; the
+        last path; bytes of the stream."""
+        rows, paths = bytes(self._rows[begin.rows :]), bytes(self._paths[second.paths :])
+        return rows, paths, self._before, self.raw - begin.raw
+
     def done(self) -> Index:
         """The finished index."""
-        return Index(self.count, self.raw, bytes(self._rows), bytes(self._paths))
+        rows = []
+        at = 0
+        step = _AT_ONCE * NOTE.size
+        for start in range(0, len(self._rows), step):
+            some = []
+            for extent, length, crc in NOTE.iter_unpack(self._rows[start : start + step]):
+                some.append(ROW.pack(extent, length, crc, at))
+                at += length
+            rows.append(b"".join(some))
+        return Index(self.count, self.raw, b"".join(rows), bytes(self._paths))
 
 
 def _shared(before: bytes, path: bytes) -> int:

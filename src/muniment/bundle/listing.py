@@ -6,6 +6,7 @@ pieces wait, deflated, in a spool: a few bytes a file, and on disk when there ar
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import IO
 
@@ -13,7 +14,7 @@ from muniment.bundle import tar
 from muniment.bundle.cuts import cut_after
 from muniment.bundle.extent import make_extent
 from muniment.bundle.manifest import Text
-from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed
+from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed, Stretch
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 
@@ -33,15 +34,38 @@ class Listing:
         self._spool = spool
         self._have = have
         self._size = 0
-        self._rows: list[str] = []
+        self._rows: list[bytes] = []
         self._waiting: list[tuple[bytes, int, int, int]] = []  # id, length, crc, stored length or -1
 
-    def add(self, packed: Packed) -> None:
-        """The next file."""
-        row = self._text.row(packed)
-        self._rows.append(row)
-        if cut_after(wire(packed.path), len(row), self._mean):
+    def add(self, packed: Packed) -> str:
+        """The next file; gives its row, without what parts it from the one before."""
+        lead, body = self._text.parted(packed)
+        self._rows.append((lead + body).encode("ascii"))
+        if self.cuts(packed.path, len(lead) + len(body)):
             self._cut()
+        return body
+
+    def add_stretch(self, stretch: Stretch) -> None:
+        """The files of a stretch."""
+        text, at = stretch.text, 0
+        if not text:
+            return
+        if not self._text.goes_on:
+            # Before the first row stands something else, and it may not be cut where others are.
+            for row in text.split(b",\n")[1:]:
+                self.add(Packed(**json.loads(row)))
+            return
+        for cut in stretch.cuts:
+            self._rows.append(text[at:cut])
+            self._cut()
+            at = cut
+        if at < len(text):
+            self._rows.append(text[at:])
+        self._text.add(stretch.files, stretch.size)
+
+    def cuts(self, path: str, length: int) -> bool:
+        """Whether the text is cut after a row of so many bytes."""
+        return cut_after(wire(path), length, self._mean)
 
     def finish(self, warnings: Sequence[str]) -> Iterator[Extent]:
         """The manifest's record, its opening, its rows and its end."""
@@ -62,7 +86,7 @@ class Listing:
     def _cut(self) -> None:
         if not self._rows:
             return
-        raw = "".join(self._rows).encode("ascii")
+        raw = b"".join(self._rows)
         self._rows = []
         self._size += len(raw)
         name, length, crc, _, piece = make_extent(raw, PATH, self._have)

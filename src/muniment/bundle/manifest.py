@@ -79,13 +79,26 @@ class Text:
 
     def row(self, packed: Packed) -> str:
         """The row of one file, with what parts it from the row before."""
+        return "".join(self.parted(packed))
+
+    def parted(self, packed: Packed) -> tuple[str, str]:
+        """The same in two: what parts it, and the row."""
         lead = "\n" if self._first else ",\n"
         if self._api and not packed.path.startswith("api/"):
             lead, self._api = '],"files":[\n', False
         self._first = False
-        self.files += 1
-        self.size += packed.size
-        return f'{lead}{{"path":{quoted(packed.path)},"size":{packed.size},"sha256":"{packed.sha256}"}}'
+        self.add(1, packed.size)
+        return lead, f'{{"path":{quoted(packed.path)},"size":{packed.size},"sha256":"{packed.sha256}"}}'
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a row of a file that is not of the API has been written."""
+        return not self._api
+
+    def add(self, files: int, size: int) -> None:
+        """So many files were listed, of so many bytes together."""
+        self.files += files
+        self.size += size
 
     def closing(self, warnings: Sequence[str]) -> str:
         """Everything after the last row; `warnings` are added to the heading's."""

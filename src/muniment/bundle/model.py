@@ -7,7 +7,8 @@ them, and a tuple costs a quarter of the time and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
 from typing import NamedTuple, Protocol
 
 from muniment.evidence import Kind
@@ -125,15 +126,68 @@ class Fault(NamedTuple):
     finding: Message
 
 
-class Memory(Protocol):
-    """The packer's memory between runs, by the key of a group."""
+class Segment(NamedTuple):
+    """Entries that follow each other, told of together: most snapshots need to know no more of them.
 
-    def recall(self, key: bytes) -> Known | None:
-        """What is known of a group, if its extents are surely still there."""
+    `first` is the path of the first one, as bytes; `facts` name all of them as they are now, and are
+    empty when one of them is always read.  `entries` makes them, once and only when it has to be.
+    """
+
+    first: bytes
+    last: Entry
+    facts: bytes
+    entries: Callable[[], Iterable[Entry]]
+
+
+class Note(NamedTuple):
+    """One group of a stretch: its key, 32 zero bytes when it is not to be believed, and how many
+    extents and files it gave."""
+
+    key: bytes
+    extents: int
+    files: int
+
+
+class Stretch(NamedTuple):
+    """What a stretch of entries gave, packed as index and manifest hold it.
+
+    `rows` are `NOTE`s of its extents; `paths` those of all rows but the first, as an index writes them,
+    and `last` the one of the last; `text` is its rows of the manifest, each with `,` and a new line
+    before it, and `cuts` are the places where the manifest's text is cut.  `files` and `size` count
+    files and their bytes, `raw` the bytes of the stream.
+    """
+
+    rows: bytes
+    paths: bytes
+    last: bytes
+    text: bytes
+    cuts: tuple[int, ...]
+    files: int
+    size: int
+    raw: int
+
+
+NOTE = Struct("<32sII")
+"""An extent in few bytes: id, raw length, CRC-32."""
+
+NOBODY = bytes(32)
+"""The key of a group that is not to be believed."""
+
+
+class Memory(Protocol):
+    """The packer's memory between runs: of stretches as a whole, and of the groups in them."""
+
+    def stretch(self, first: bytes, key: bytes) -> Stretch | None:
+        """What the stretch that begins at that path gave, if it had that key then and its extents are
+        surely still there."""
         ...
 
-    def remember(self, key: bytes, known: Known) -> None:
-        """Keep it for the next run."""
+    def recall(self, key: bytes, first: bytes) -> Known | None:
+        """What is known of a group that begins at that path, under the same conditions."""
+        ...
+
+    def learn(self, first: bytes, key: bytes, stretch: Stretch, notes: Sequence[Note]) -> None:
+        """Keep a stretch for the next run; without a key only its groups may be recalled."""
         ...
 
 

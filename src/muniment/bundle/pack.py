@@ -37,9 +37,11 @@ from muniment.bundle.model import (
     Known,
     Memory,
     Packed,
+    Segment,
     Source,
     too_far,
 )
+from muniment.bundle.stretches import End, Kept, Recorder, Told, in_stretches, one_by_one
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -93,6 +95,7 @@ class _Made(NamedTuple):
     faults: list[Fault]
     key: bytes | None = None
     more: bool = False
+    kept: Kept | None = None
 
 
 _Step = _Group | _Piece | _Made
@@ -127,13 +130,15 @@ class Packing:
 
     `workers` threads help the calling one; 0 does everything in it.  Where `shared` says of all small
     files of a group that a forked process can open them too, as many helpers pack them (ADR 0103).
-    `memory` and `have` save reading and deflating what is known to be kept already.  `faults`, `index`,
-    `files` and `size` (of all files, in bytes) are complete when the iteration has ended.
+    `memory` and `have` save reading and deflating what is known to be kept already; of a stretch that
+    the memory knows as a whole no extent is given out, but `passed` is told its last path and its raw
+    bytes.  `faults`, `index`, `files` and `size` (of all files, in bytes) are complete when the iteration
+    has ended.
     """
 
     def __init__(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[Entry | Segment],
         source: Source,
         heading: Heading,
         *,
@@ -142,9 +147,11 @@ class Packing:
         memory: Memory | None = None,
         have: Have = lambda extent: False,
         shared: Callable[[Entry], bool] | None = None,
+        passed: Callable[[bytes, int], object] = lambda path, size: None,
     ) -> None:
         self._entries = entries
         self._shared = shared
+        self._passed = passed
         self._source = source
         self._heading = heading
         self._rules = rules
@@ -153,12 +160,16 @@ class Packing:
         self._have = have
         self._rows = IndexWriter()
         self._text = Text(heading)
+        self._index: Index | None = None
+        self._told: deque[Told] = deque()
         self.faults: list[Fault] = []
 
     @property
     def index(self) -> Index:
         """The index of everything that was given out."""
-        return self._rows.done()
+        if self._index is None or self._index.count != self._rows.count:
+            self._index = self._rows.done()
+        return self._index
 
     @property
     def files(self) -> int:
@@ -174,21 +185,30 @@ class Packing:
         with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
-            trail: list[tuple[bytes, int, int]] = []
-            for made in self._made():
+            recorder = Recorder(self._memory, self._rows, listing, self._told) if self._memory else None
+            number = -1
+            for number, made in enumerate(self._made()):
+                if recorder:
+                    recorder.before(number)
+                if made.kept:
+                    self._rows.add_stretch(made.kept.first, made.kept.stretch)
+                    listing.add_stretch(made.kept.stretch)
+                    self._passed(made.kept.last, made.kept.stretch.raw)
+                    continue
                 self.faults += made.faults
                 for packed in made.files:
-                    listing.add(packed)
-                if self._memory is not None:
-                    trail += [extent[:3] for extent in made.extents]
-                    if not made.more:
-                        if made.key is not None:
-                            known = Known(tuple(trail), tuple(packed.sha256 for packed in made.files))
-                            self._memory.remember(made.key, known)
-                        trail = []
+                    body = listing.add(packed)
+                    if recorder:
+                        recorder.file(packed, body)
                 for extent in made.extents:
                     self._rows.add(extent)
+                    if recorder:
+                        recorder.extent()
                     yield extent
+                if recorder and not made.more:
+                    recorder.group(made.key)
+            if recorder:
+                recorder.before(number + 1)
             for extent in listing.finish(
                 [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
             ):
@@ -268,14 +288,40 @@ class Packing:
             yield batch
 
     def _steps(self) -> Iterator[_Step]:
-        rules = self._rules
+        """What is to be made, in order; the stretches it belongs to are told beside it."""
+        number = 0
+        for step in self._plan():
+            if isinstance(step, Told):
+                step.begin = number
+                self._told.append(step)
+            elif isinstance(step, End):
+                self._told[-1].end = number
+            else:
+                number += 1
+                yield step
+
+    def _plan(self) -> Iterator[_Step | Told | End]:
+        rules, memory = self._rules, self._memory
         group: list[Entry] = []
         size = 0
         before = b""
-        for entry in self._entries:
+        for entry in (
+            one_by_one(self._entries) if memory is None else in_stretches(self._entries, rules, memory)
+        ):
+            if not isinstance(entry, Entry):
+                if isinstance(entry, Kept):
+                    _require_later(before, entry.first)
+                    before = entry.last
+                    yield _Made([], [], [], kept=entry)
+                else:
+                    if group:
+                        assert isinstance(entry, End) and entry.last
+                        yield self._group(group, size)
+                        group, size = [], 0
+                    yield entry
+                continue
             path = wire(entry.path)
-            if path <= before:
-                raise Unsorted(f"{entry.path!r} does not come after {os.fsdecode(before)!r}")
+            _require_later(before, path)
             before = path
             if too_far(path):
                 yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
@@ -300,8 +346,8 @@ class Packing:
         if self._memory is None:
             return _Group(members, None, size)
         key = _key(members)
-        known = None if key is None else self._memory.recall(key)
-        made = None if known is None else _recalled(members, known)
+        known = None if key is None else self._memory.recall(key, wire(members[0].path))
+        made = None if known is None else _recalled(members, known, key)
         return made or _Group(members, key, size)
 
     def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
@@ -410,7 +456,12 @@ def _key(members: list[Entry]) -> bytes | None:
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
-def _recalled(members: list[Entry], known: Known) -> _Made | None:
+def _require_later(before: bytes, path: bytes) -> None:
+    if path <= before:
+        raise Unsorted(f"{os.fsdecode(path)!r} does not come after {os.fsdecode(before)!r}")
+
+
+def _recalled(members: list[Entry], known: Known, key: bytes | None) -> _Made | None:
     """What a memory gives back; none if it can not be that of these entries."""
     files = [entry for entry in members if entry.kind is Kind.FILE]
     if len(files) != len(known.files):
@@ -420,6 +471,7 @@ def _recalled(members: list[Entry], known: Known) -> _Made | None:
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
+        key,
     )
 
 

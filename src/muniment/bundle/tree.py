@@ -10,9 +10,11 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from struct import pack
+from struct import Struct, pack
+from zlib import crc32
 
-from muniment.bundle.model import Entry, Fault, too_far
+from muniment.bundle.model import Entry, Fault, Segment, too_far
+from muniment.bundle.stretches import one_by_one
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -103,56 +105,138 @@ class Tree:
         stamp of device, inode, size and times.  Sockets, pipes and devices are not named.  Memory:
         the listings of the folders that lead to the present one.
         """
+        return one_by_one(self.segments(prefix, below))
+
+    def segments(self, prefix: str, below: RelPath | None = None) -> Iterator[Entry | Segment]:
+        """The same, as far as it can be told of many at once."""
         names = below.parts if below else ()
         chain = Chain(self._root)
         try:
             top = os.fstat(chain.folder(list(names)))
-            yield Entry(prefix, Kind.DIRECTORY, stat.S_IMODE(top.st_mode), top.st_mtime_ns)
+            yield segment([(wire(prefix), (prefix, top, ""))], "", "")
             yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
         finally:
             chain.close()
 
-    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry]:
+    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry | Segment]:
         try:
-            found = _listing(chain.folder(names), place, origin)
+            found = _listing(chain.folder(names), place)
         except OSError as error:
             why = say("it could not be read: {error}", error=system_reason(error))
             self.faults.append(Fault(place.rstrip("/"), "left_out", why))
             return
-        for _, entry in found:
-            if isinstance(entry, str):
-                yield from self._below(chain, [*names, entry], f"{place}{entry}/", f"{origin}{entry}/")
+        risky = may_go_too_far(place)
+        for part in in_parts(found, wire(place)):
+            if isinstance(part, str):
+                yield from self._below(chain, [*names, part], f"{place}{part}/", f"{origin}{part}/")
+            elif risky:
+                yield from entries(part, place, origin)
             else:
-                yield entry
+                yield segment(part, place, origin)
 
 
-def _listing(fd: int, place: str, origin: str) -> list[tuple[bytes, Entry | str]]:
+Seen = tuple[str, os.stat_result, str]
+"""A name, what `lstat` says of it, and where it leads to if it is a link."""
+
+Part = list[tuple[bytes, Seen]]
+"""Entries of one folder that follow each other, with their names as bytes."""
+
+MANY = 256
+"""A listing of more entries than that is parted, …"""
+
+PARTED_BELOW = 1 << 26
+"""… where the CRC-32 of a path is below this: of 64 entries after one."""
+
+_FACTS = Struct("<HQQqqq")
+_NAME_MOST = 255
+_TYPE = 0o170000
+
+
+def _listing(fd: int, place: str) -> list[tuple[bytes, Seen | str]]:
     """What lies in one folder, in the byte order of whole paths.
 
     That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
     stands twice in the list, once as itself and once, with its `/`, for everything inside it.
     """
-    found: list[tuple[bytes, Entry | str]] = []
+    found: list[tuple[bytes, Seen | str]] = []
     with os.scandir(fd) as listed:
         for item in listed:
+            name = item.name
             try:
                 fact = item.stat(follow_symlinks=False)
-                target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+                mode = fact.st_mode
+                target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(mode) else ""
             except FileNotFoundError:
                 continue  # gone since it was listed
-            name, mode, when = item.name, fact.st_mode, fact.st_mtime_ns
-            path, key = place + name, wire(name)
-            if stat.S_ISREG(mode):
-                mark = pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns)
-                size = fact.st_size
-                found.append(
-                    (key, Entry(path, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name))
-                )
+            key = wire(name)
+            if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+                found.append((key, (name, fact, target)))
             elif stat.S_ISDIR(mode):
-                found.append((key, Entry(path, Kind.DIRECTORY, mode & 0o7777, when)))
-                if not too_far(wire(path)):
+                found.append((key, (name, fact, target)))
+                if not too_far(wire(place + name)):
                     found.append((key + b"/", name))
-            elif stat.S_ISLNK(mode):
-                found.append((key, Entry(path, Kind.LINK, 0o777, when, 0, target)))
-    found.sort(key=lambda one: one[0])
+    found.sort()
     return found
+
+
+def in_parts(found: list[tuple[bytes, Seen | str]], place: bytes) -> Iterator[Part | str]:
+    """A listing as stretches of entries that follow each other and, between them, the folders to go into."""
+    part: Part = []
+    many = len(found) > MANY
+    for key, seen in found:
+        if isinstance(seen, str):
+            if part:
+                yield part
+                part = []
+            yield seen
+            continue
+        part.append((key, seen))
+        if many and crc32(place + key) < PARTED_BELOW:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def may_go_too_far(place: str) -> bool:
+    """Whether a path below a folder may be longer or deeper than a bundle takes; then entries stand alone."""
+    return too_far(wire(place) + bytes(_NAME_MOST))
+
+
+def facts_of(part: Part, place: str) -> bytes:
+    """A name for entries as they are now: no two lists of other entries have the same."""
+    facts = [b"%b\0%d\0" % (wire(place), len(part))]
+    for key, (_, fact, target) in part:
+        mode, when = fact.st_mode, fact.st_mtime_ns
+        if mode & _TYPE == stat.S_IFREG:
+            facts.append(
+                b"%b\0%b"
+                % (key, _FACTS.pack(mode, fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns))
+            )
+        elif mode & _TYPE == stat.S_IFDIR:
+            facts.append(b"%b\0%b" % (key, _FACTS.pack(mode, 0, 0, 0, when, 0)))
+        else:
+            facts.append(b"%b\0%b%b\0" % (key, _FACTS.pack(mode, 0, 0, 0, when, 0), wire(target)))
+    return b"".join(facts)
+
+
+def segment(part: Part, place: str, origin: str) -> Segment:
+    """Entries of one folder, made when they are asked for."""
+    (last,) = entries(part[-1:], place, origin)
+    return Segment(
+        wire(place) + part[0][0], last, facts_of(part, place), lambda: entries(part, place, origin)
+    )
+
+
+def entries(part: Part, place: str, origin: str) -> Iterator[Entry]:
+    """The same, one by one."""
+    for _, (name, fact, target) in part:
+        mode, when = fact.st_mode, fact.st_mtime_ns
+        if stat.S_ISREG(mode):
+            size = fact.st_size
+            mark = pack("<QQqqq", fact.st_dev, fact.st_ino, size, when, fact.st_ctime_ns)
+            yield Entry(place + name, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name)
+        elif stat.S_ISDIR(mode):
+            yield Entry(place + name, Kind.DIRECTORY, mode & 0o7777, when)
+        else:
+            yield Entry(place + name, Kind.LINK, 0o777, when, 0, target)
