@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct, pack
+from typing import TypeVar, cast
 from zlib import crc32
 
 from muniment.bundle.model import Entry, Fault, Segment, too_far
@@ -135,10 +136,13 @@ class Tree:
                 yield segment(part, place, origin)
 
 
-Seen = tuple[str, os.stat_result, str]
+Look = tuple[str, os.stat_result, str]
 """A name, what `lstat` says of it, and where it leads to if it is a link."""
 
-Part = list[tuple[bytes, Seen]]
+Alone = TypeVar("Alone")
+"""Something of which more has to be said; it is no plain tuple."""
+
+Part = list[tuple[bytes, Look]]
 """Entries of one folder that follow each other, with their names as bytes."""
 
 MANY = 256
@@ -152,13 +156,13 @@ _NAME_MOST = 255
 _TYPE = 0o170000
 
 
-def _listing(fd: int, place: str) -> list[tuple[bytes, Seen | str]]:
+def _listing(fd: int, place: str) -> list[tuple[bytes, Look | str]]:
     """What lies in one folder, in the byte order of whole paths.
 
     That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
     stands twice in the list, once as itself and once, with its `/`, for everything inside it.
     """
-    found: list[tuple[bytes, Seen | str]] = []
+    found: list[tuple[bytes, Look | str]] = []
     with os.scandir(fd) as listed:
         for item in listed:
             name = item.name
@@ -179,21 +183,22 @@ def _listing(fd: int, place: str) -> list[tuple[bytes, Seen | str]]:
     return found
 
 
-def in_parts(found: list[tuple[bytes, Seen | str]], place: bytes) -> Iterator[Part | str]:
-    """A listing as stretches of entries that follow each other and, between them, the folders to go into."""
+def in_parts(found: Sequence[tuple[bytes, Look | Alone | str]], place: bytes) -> Iterator[Part | Alone | str]:
+    """A listing as entries that follow each other and, between them, what stands alone and the names of
+    the folders to go into."""
     part: Part = []
     many = len(found) > MANY
-    for key, seen in found:
-        if isinstance(seen, str):
-            if part:
+    for key, one in found:
+        if type(one) is tuple:
+            part.append((key, one))
+            if many and crc32(place + key) < PARTED_BELOW:
                 yield part
                 part = []
-            yield seen
             continue
-        part.append((key, seen))
-        if many and crc32(place + key) < PARTED_BELOW:
+        if part:
             yield part
             part = []
+        yield cast("Alone | str", one)
     if part:
         yield part
 
