@@ -370,7 +370,7 @@ def test_a_clock_that_went_back(eager: World, monkeypatch: pytest.MonkeyPatch) -
 def keep_one(cache: Cache, place: bytes, *, stretch: bytes = b"") -> None:
     """A stretch of one group of 100 bytes, whose key is its place."""
     rows = NOTE.pack(place, 100, 0)
-    cache.learn(place, stretch, Stretch(rows, b"", place, b"", (), 0, 0, 100), [Note(place, 1, 0)])
+    cache.learn(place, stretch, Stretch([Note(place, 1, 1, 0)], rows, b"", ()))
 
 
 def test_the_share_that_is_read_anew_begins_with_what_was_looked_at_longest_ago(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_the_share_that_is_read_anew_begins_with_what_was_looked_at_longest_ago(
         with Cache(memory.open_base(place), 1000 + now) as one:
             one.trust(lambda extent: True)
             for known in order[:now]:  # what was unchanged keeps the time of its last look
-                if one.recall(known, known) is not None:
+                if one.recall(known) is not None:
                     keep_one(one, known)
                 else:
                     one._checked[known] = 1000 + order.index(known)
@@ -391,7 +391,7 @@ def test_the_share_that_is_read_anew_begins_with_what_was_looked_at_longest_ago(
     for run in range(30):
         with Cache(memory.open_base(place), 5000 + run) as cache:
             cache.trust(lambda extent: True)
-            again = [key for key in order if cache.recall(key, key) is None]
+            again = [key for key in order if cache.recall(key) is None]
             assert again == [order[run]]
             for key in order:
                 keep_one(cache, key)
@@ -406,8 +406,7 @@ def test_of_a_stretch_too_the_share_is_what_was_looked_at_longest_ago(tmp_path: 
 
     def learn(cache: Cache, members: list[bytes]) -> None:
         rows = b"".join(NOTE.pack(key, 100, 0) for key in members)
-        stretch = Stretch(rows, b"", members[-1], b"", (), 0, 0, 1000)
-        cache.learn(members[0], b"!" * 32, stretch, [Note(key, 1, 0) for key in members])
+        cache.learn(members[0], b"!" * 32, Stretch([Note(key, 1, 1, 0) for key in members], rows, b"", ()))
 
     with Cache(memory.open_base(place), 1000) as cache:
         for members in keys:
@@ -419,7 +418,7 @@ def test_of_a_stretch_too_the_share_is_what_was_looked_at_longest_ago(tmp_path: 
             cache.trust(lambda extent: True)
             for members in keys:
                 if cache.stretch(members[0], b"!" * 32) is None:
-                    seen += [key for key in members if cache.recall(key, key) is None]
+                    seen += [key for key in members if cache.recall(key) is None]
                     learn(cache, members)
             cache.keep({})
     assert sorted(seen) == sorted(key for members in keys for key in members), "each once in thirty runs"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from muniment.bundle.errors import BadExtent
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import Limits, raw
 from muniment.bundle.index import Index
-from muniment.bundle.model import NOBODY, NOTE, Entry, Known, Note, Row, Stretch
+from muniment.bundle.model import NOBODY, NOTE, Entry, Known, Row, Stretch
 from muniment.bundle.pack import Packing, Unsorted
 from muniment.bundle.tree import Tree
 from muniment.bundle.vault import Limits as TenantLimits
@@ -38,18 +37,18 @@ class Notebook:
     def stretch(self, first: bytes, key: bytes) -> Stretch | None:
         return self.stretches.get((first, key))
 
-    def recall(self, key: bytes, first: bytes) -> Known | None:
+    def recall(self, key: bytes) -> Known | None:
         return self.notes.get(key)
 
-    def learn(self, first: bytes, key: bytes, stretch: Stretch, notes: Sequence[Note]) -> None:
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
         rows = list(NOTE.iter_unpack(stretch.rows))
-        files = [json.loads(row)["sha256"] for row in stretch.text.split(b",\n")[1:]]
-        assert len(rows) == sum(note.extents for note in notes) and len(files) == stretch.files
-        for note in notes:
+        files = [stretch.digests[at : at + 32].hex() for at in range(0, len(stretch.digests), 32)]
+        for note in stretch.notes:
             known = Known(tuple(rows[: note.extents]), tuple(files[: note.files]))
             rows, files = rows[note.extents :], files[note.files :]
             if note.key != NOBODY:
                 self.notes[note.key] = known
+        assert not rows and not files
         if key:
             self.stretches[first, key] = stretch
 

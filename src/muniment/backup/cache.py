@@ -38,16 +38,18 @@ UNDATED = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 SHARE = 30
 """One part in so many of what is known is read anew in each run."""
 
-_HEAD = Struct("<IIIIIQQ")
-"""Of a record: groups, extents, cuts, bytes of the last path and of the paths; size, raw."""
+_HEAD = Struct("<IIII")
+"""Of a record: groups, extents, files, cuts; all that counts follows in this order."""
 
-_GROUP = Struct("<32sIIq")
-"""A group: its key, extents, files, and when it was read last."""
+_GROUP = Struct("<32sIIIq")
+"""A group: its key, members, extents, files, and when it was read last."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS stretches
   (id INTEGER PRIMARY KEY, place BLOB NOT NULL UNIQUE, key BLOB NOT NULL, size INTEGER NOT NULL,
    checked INTEGER NOT NULL, seal BLOB NOT NULL, record BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS groups (key INTEGER NOT NULL, place BLOB NOT NULL, PRIMARY KEY (key, place))
+  WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS copies (stamp BLOB PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TEMP TABLE fresh
@@ -57,53 +59,50 @@ CREATE TEMP TABLE fresh
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the cache holds of a stretch, taken apart; `checked` of each group is when it was read last."""
+    """What the cache holds of a stretch: what it gave, and when each of its groups was read last."""
 
     stretch: Stretch
-    notes: Sequence[Note]
     checked: Sequence[int]
 
-    def pack(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """The bytes that are kept."""
         one = self.stretch
-        head = _HEAD.pack(
-            len(self.notes),
-            len(one.rows) // NOTE.size,
-            len(one.cuts),
-            len(one.last),
-            len(one.paths),
-            one.size,
-            one.raw,
-        )
-        groups = [_GROUP.pack(*note, when) for note, when in zip(self.notes, self.checked, strict=True)]
-        cuts = pack(f"<{len(one.cuts)}I", *one.cuts)
-        return b"".join((head, *groups, one.rows, cuts, one.last, one.paths, one.text))
+        head = _HEAD.pack(len(one.notes), len(one.rows) // NOTE.size, len(one.digests) // 32, len(one.cuts))
+        groups = [_GROUP.pack(*note, when) for note, when in zip(one.notes, self.checked, strict=True)]
+        return b"".join((head, *groups, one.rows, one.digests, pack(f"<{len(one.cuts)}I", *one.cuts)))
 
     @classmethod
-    def groups(cls, data: bytes) -> list[tuple[bytes, int, int, int]]:
-        """The groups alone: key, extents, files, when."""
-        return list(
-            _GROUP.iter_unpack(data[_HEAD.size : _HEAD.size + _HEAD.unpack_from(data)[0] * _GROUP.size])
-        )
+    def read(cls, data: bytes) -> Record:
+        """The record of bytes that were written by `to_bytes`."""
+        groups, extents, files, count = _HEAD.unpack_from(data)
+        rows = _HEAD.size + groups * _GROUP.size
+        digests = rows + extents * NOTE.size
+        cuts = digests + files * 32
+        notes, checked = [], []
+        for key, members, some, of_files, when in _GROUP.iter_unpack(data[_HEAD.size : rows]):
+            notes.append(Note(key, members, some, of_files))
+            checked.append(when)
+        found = unpack_from(f"<{count}I", data, cuts)
+        return cls(Stretch(notes, data[rows:digests], data[digests:cuts], found), checked)
 
-    @classmethod
-    def ids(cls, data: bytes) -> Iterator[bytes]:
-        """The ids of all extents."""
-        groups, extents, *_ = _HEAD.unpack_from(data)
-        at = _HEAD.size + groups * _GROUP.size
-        return (row[0] for row in NOTE.iter_unpack(data[at : at + extents * NOTE.size]))
+    def groups(self) -> Iterator[tuple[bytes, Known, int]]:
+        """The groups that may be believed: key, what each gave, and when it was read last."""
+        rows = list(NOTE.iter_unpack(self.stretch.rows))
+        digests = self.stretch.digests.hex()
+        row = at = 0
+        for note, when in zip(self.stretch.notes, self.checked, strict=True):
+            to, end = row + note.extents, at + 64 * note.files
+            if note.key != NOBODY:
+                files = tuple(digests[start : start + 64] for start in range(at, end, 64))
+                yield note.key, Known(tuple(rows[row:to]), files), when
+            row, at = to, end
 
-    @classmethod
-    def stretch_of(cls, data: bytes, files: int) -> Stretch:
-        """The stretch, of so many files."""
-        groups, extents, count, last, paths, size, raw = _HEAD.unpack_from(data)
-        at = _HEAD.size + groups * _GROUP.size
-        to = at + extents * NOTE.size
-        rows = data[at:to]
-        cuts = unpack_from(f"<{count}I", data, to)
-        at = to + 4 * count
-        to = at + last
-        return Stretch(rows, data[to : to + paths], data[at:to], data[to + paths :], cuts, files, size, raw)
+
+def _ids(record: bytes) -> Iterator[bytes]:
+    """The ids of all extents of a record."""
+    groups, extents, *_ = _HEAD.unpack_from(record)
+    at = _HEAD.size + groups * _GROUP.size
+    return (row[0] for row in NOTE.iter_unpack(record[at : at + extents * NOTE.size]))
 
 
 class Cache:
@@ -131,7 +130,7 @@ class Cache:
         self._again: dict[bytes, set[bytes]] = {}
         self._doubted: dict[bytes, Known] = {}
         self._checked: dict[bytes, int] = {}
-        self._near: tuple[bytes, dict[bytes, tuple[Known, int]]] = (b"", {})
+        self._near: tuple[bytes, dict[bytes, tuple[Known, int]]] = (b"", {})  # the record used last
         self._used: set[int] = set()
         self._now = probe
         self._forgets = False
@@ -173,6 +172,7 @@ class Cache:
 
     def _forget(self) -> None:
         self._base.execute("DELETE FROM stretches")
+        self._base.execute("DELETE FROM groups")
         self._base.execute("DELETE FROM copies")
 
     def _choose(self) -> None:
@@ -201,14 +201,10 @@ class Cache:
         record = self._record(place)[2] if isinstance(place, bytes) else b""
         if not record:
             return []
-        found, at = [], 0
-        groups = Record.groups(record)
-        lengths = [length for _, length, _ in NOTE.iter_unpack(Record.stretch_of(record, 0).rows)]
-        for key, extents, _, when in groups:
-            if key != NOBODY:
-                found.append((key, sum(lengths[at : at + extents]), when))
-            at += extents
-        return found
+        return [
+            (key, sum(length for _, length, _ in known.extents), when)
+            for key, known, when in Record.read(record).groups()
+        ]
 
     def __enter__(self) -> Cache:
         return self
@@ -223,7 +219,7 @@ class Cache:
         with suppress(sqlite3.Error, StructError):  # what was not named is asked for when it is made
             for (record,) in self._base.execute("SELECT record FROM stretches ORDER BY id"):
                 if isinstance(record, bytes):
-                    yield from Record.ids(record)
+                    yield from _ids(record)
 
     def trust(self, has: Callable[[bytes], bool]) -> None:
         """What the vault said that it has."""
@@ -236,28 +232,23 @@ class Cache:
 
     def stretch(self, first: bytes, key: bytes) -> Stretch | None:
         """What is known of a whole stretch, if the vault still has all of it (called by the packer)."""
-        if self.lied or first in self._again:
+        place = _place(first)
+        if self.lied or place in self._again:
             return None
-        number, known, record = self._record(first)
-        if known != key or not key or not all(map(self._has, Record.ids(record))):
+        number, known, record = self._record(place)
+        if known != key or not key or not all(map(self._has, _ids(record))):
             return None
         self._used.add(number)
-        return Record.stretch_of(record, sum(files for _, _, files, _ in Record.groups(record)))
+        return Record.read(record).stretch
 
-    def recall(self, key: bytes, first: bytes) -> Known | None:
+    def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
         if self.lied:
             return None
-        place = self._row("SELECT place FROM stretches WHERE place <= ? ORDER BY place DESC LIMIT 1", first)
-        if place is None or not isinstance(place[0], bytes):
+        place, (known, when) = self._find(key)
+        if known is None:
             return None
-        if self._near[0] != place[0]:
-            self._near = place[0], _groups(self._record(place[0])[2])
-        found = self._near[1].get(key)
-        if found is None:
-            return None
-        known, when = found
-        if key in self._again.get(place[0], ()):
+        if key in self._again.get(place, ()):
             self._doubted[key] = known
             return None
         if not all(self._has(one) for one, _, _ in known.extents):
@@ -265,17 +256,31 @@ class Cache:
         self._checked[key] = when
         return known
 
-    def learn(self, first: bytes, key: bytes, stretch: Stretch, notes: Sequence[Note]) -> None:
+    def _find(self, key: bytes) -> tuple[bytes, tuple[Known | None, int]]:
+        """Where a group stood and what it gave; most groups that are asked for stood together."""
+        place, near = self._near
+        if key not in near:
+            row = self._row("SELECT place FROM groups WHERE key = ?", _short(key))
+            if row is None or not isinstance(row[0], bytes):
+                return b"", (None, 0)
+            place, record = row[0], self._record(row[0])[2]
+            near = {one: (known, when) for one, known, when in Record.read(record).groups()} if record else {}
+            self._near = place, near
+        return place, near.get(key, (None, 0))
+
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
         """Take in what a stretch gave; one that gives something else than before ends all credit."""
-        checked = [self._checked.pop(note.key, self._now) for note in notes]
-        record = Record(stretch, notes, checked).pack()
+        place = _place(first)
+        checked = [self._checked.pop(note.key, self._now) for note in stretch.notes]
+        one = Record(stretch, checked)
         if self._doubted:
-            for name, (known, _) in _groups(record).items():
+            for name, known, _ in one.groups():
                 doubted = self._doubted.pop(name, None)
                 if doubted is not None and doubted != known:
                     self.lied = True
+        record = one.to_bytes()
         size = sum(length for _, length, _ in NOTE.iter_unpack(stretch.rows))
-        row = first, key, size, min(checked), _seal(first, key, record), record
+        row = place, key, size, min(checked), _seal(place, key, record), record
         try:
             self._base.execute("INSERT OR REPLACE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
@@ -290,7 +295,7 @@ class Cache:
         number, key, seal, record = row
         return (number, key, record) if seal == _seal(place, key, record) else (0, b"", b"")
 
-    def _row(self, query: str, key: bytes) -> Any:
+    def _row(self, query: str, key: bytes | int) -> Any:
         """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
         try:
             return self._base.execute(query, (key,)).fetchone()
@@ -307,33 +312,27 @@ class Cache:
             self._base.execute("CREATE TEMP TABLE used (id INTEGER PRIMARY KEY)")
             self._base.executemany("INSERT INTO used VALUES (?)", ((number,) for number in self._used))
             self._base.execute("DELETE FROM stretches WHERE id NOT IN (SELECT id FROM used)")
+            self._base.execute("DELETE FROM groups WHERE place NOT IN (SELECT place FROM stretches)")
+            for place, record in self._base.execute("SELECT place, record FROM fresh"):
+                keys = {note.key for note in Record.read(record).stretch.notes} - {NOBODY}
+                self._base.executemany(
+                    "INSERT OR IGNORE INTO groups VALUES (?, ?)", ((_short(key), place) for key in keys)
+                )
             self._base.execute(
                 "INSERT OR REPLACE INTO stretches (place, key, size, checked, seal, record)"
-                " SELECT place, key, size, checked, seal, record FROM fresh ORDER BY place"
+                " SELECT place, key, size, checked, seal, record FROM fresh ORDER BY rowid"
             )
             self._base.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies.items())
             self._base.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._now,))
 
 
-def _groups(record: bytes) -> dict[bytes, tuple[Known, int]]:
-    """What each group of a record gave, and when it was read last."""
-    found: dict[bytes, tuple[Known, int]] = {}
-    if not record:
-        return found
-    groups = Record.groups(record)
-    stretch = Record.stretch_of(record, 0)
-    extents = list(NOTE.iter_unpack(stretch.rows))
-    # The digest is the last thing in a row of the manifest.
-    digests = [row[-66:-2].decode("ascii") for row in stretch.text.split(b",\n")[1:]]
-    at = begin = 0
-    for key, count, files, when in groups:
-        if key != NOBODY:
-            found[key] = (
-                Known(tuple(extents[at : at + count]), tuple(digests[begin : begin + files])),
-                when,
-            )
-        at, begin = at + count, begin + files
-    return found
+def _place(first: bytes) -> bytes:
+    """The name of a stretch that begins at that path: the cache holds no path."""
+    return hashlib.sha256(first).digest()[:16]
+
+
+def _short(key: bytes) -> int:
+    return int.from_bytes(key[:8], "little", signed=True)
 
 
 def _seal(place: bytes, key: bytes, record: bytes) -> bytes:

@@ -22,10 +22,10 @@ from muniment.backup.model import OK, ExtraPath
 from muniment.backup.survey import Section, folders
 from muniment.backup.walk import FOLDED, Many, Seen, Walk
 from muniment.bundle.manifest import Exclusion
-from muniment.bundle.model import Entry, Fault, Segment
-from muniment.bundle.stretches import one_by_one
+from muniment.bundle.model import Entry, Fault
+from muniment.bundle.segments import Segment, one_by_one
 from muniment.bundle.tar import wire
-from muniment.bundle.tree import Tree, segment
+from muniment.bundle.tree import Tree
 from muniment.clock import Clock
 from muniment.disk.errors import NotThere, system_reason
 from muniment.disk.root import Root
@@ -157,12 +157,12 @@ class Content:
         )
         if not only:
             itself = (wire(section.bundle), (section.bundle, os.fstat(root.fd), ""))
-            yield segment([itself], "", "")
+            yield Segment("", "", [itself])
         # What lies beside a database that could not be copied, until its place in the order comes.
         beside: list[Entry] = []
         for part in walk.parts():
             if isinstance(part, Many) and not beside and not only:
-                yield segment(part.part, f"{section.bundle}/{part.below}", f"{key}\0{part.below}")
+                yield Segment(f"{section.bundle}/{part.below}", f"{key}\0{part.below}", part.part)
                 continue
             for seen in part.each() if isinstance(part, Many) else (part,):
                 path = as_path or f"{section.bundle}/{seen.rel}"

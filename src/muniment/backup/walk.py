@@ -7,15 +7,14 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from struct import pack
 from typing import NamedTuple
 
 from muniment.backup.excludes import Excludes, Reason, left_out_by_name
 from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
+from muniment.bundle.segments import Look, Part, in_parts, mark, may_go_too_far
 from muniment.bundle.tar import wire
-from muniment.bundle.tree import Look, Part, in_parts
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.disk.sqlite import COMPANIONS, MAGIC
@@ -30,7 +29,6 @@ UNREADABLE = "unreadable"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_LEAST = 512
-_NAME_MOST = 255
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR)
 """Gone, a link, a socket, a folder: no database."""
 
@@ -112,7 +110,7 @@ class Walk:
         known = {} if self.raw_databases else self._with_companions(fd, items.keys())
         folded = {base + suffix for base, one in known.items() if one is True for suffix in COMPANIONS}
         at = wire(f"{self.bundle_prefix}/{prefix}")
-        risky = too_far(at + bytes(_NAME_MOST))
+        risky = may_go_too_far(at)
         # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
         order: list[tuple[bytes, Look | Seen | str]] = []
         for name, kind, one in self._looks(fd, prefix, items, folded, known):
@@ -216,14 +214,14 @@ class Walk:
             raise database  # taken for a plain file it might be torn, and nobody would know
         if not database:
             return None
-        stamp, changed = _mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
+        stamp, changed = mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
         for suffix in ("-wal", "-journal"):
             if name + suffix in beside:
                 try:
                     more = os.stat(name + suffix, dir_fd=fd, follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                stamp += suffix.encode() + _mark(more)
+                stamp += suffix.encode() + mark(more)
                 changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
         return _plain(rel, fact, "")._replace(stamp=stamp, changed_ns=changed, database=True)
 
@@ -252,11 +250,7 @@ def _plain(rel: str, fact: os.stat_result, target: str) -> Seen:
     if stat.S_ISLNK(fact.st_mode):
         return Seen(rel, Kind.LINK, 0o777, when, 0, target)
     changed = max(when, fact.st_ctime_ns)
-    return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", _mark(fact), changed, False, fact.st_dev)
-
-
-def _mark(fact: os.stat_result) -> bytes:
-    return pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
+    return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", mark(fact), changed, False, fact.st_dev)
 
 
 def _may_be_one(size: int) -> bool:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from struct import Struct
-from typing import NamedTuple
 
 from muniment.bundle.deflate import combine
 from muniment.bundle.errors import BadIndex
-from muniment.bundle.model import BLOCK, EXTENT_MOST, NOTE, PATH_MOST, Extent, Row, Stretch
+from muniment.bundle.model import BLOCK, EXTENT_MOST, NOTE, PATH_MOST, Extent, Row
 from muniment.digest import Digest
 from muniment.message import Message, say
 
@@ -156,14 +155,6 @@ class Index:
             raise _refused(say("{found} bytes are no tar stream", found=at))
 
 
-class Mark(NamedTuple):
-    """A place in an index that grows, in bytes of its rows, its paths and the stream."""
-
-    rows: int
-    paths: int
-    raw: int
-
-
 class IndexWriter:
     """Collects rows as they come; memory grows by about 70 bytes an extent."""
 
@@ -181,29 +172,18 @@ class IndexWriter:
         self.raw += extent.length
         self.count += 1
 
-    def add_stretch(self, first: bytes, stretch: Stretch) -> None:
-        """The extents of a stretch that begins at that path."""
-        self._path(first)
-        self._rows += stretch.rows
-        self._paths += stretch.paths
-        self._before = stretch.last
-        self.raw += stretch.raw
-        self.count += len(stretch.rows) // NOTE.size
+    def add_group(self, path: bytes, notes: bytes) -> None:
+        """The extents of one group, as `NOTE`s."""
+        for _, length, _ in NOTE.iter_unpack(notes):
+            self._path(path)
+            self.raw += length
+            self.count += 1
+        self._rows += notes
 
     def _path(self, path: bytes) -> None:
         shared = _shared(self._before, path)
         self._paths += _number(shared) + _number(len(path) - shared) + path[shared:]
         self._before = path
-
-    def mark(self) -> Mark:
-        """Where it stands, to take what follows."""
-        return Mark(len(self._rows), len(self._paths), self.raw)
-
-    def since(self, begin: Mark, second: Mark) -> tuple[bytes, bytes, bytes, int]:
-        """The rows since a mark; the paths since the one that was made after the first of them; the
-        last path; bytes of the stream."""
-        rows, paths = bytes(self._rows[begin.rows :]), bytes(self._paths[second.paths :])
-        return rows, paths, self._before, self.raw - begin.raw
 
     def done(self) -> Index:
         """The finished index."""

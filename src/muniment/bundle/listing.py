@@ -6,15 +6,15 @@ pieces wait, deflated, in a spool: a few bytes a file, and on disk when there ar
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import IO
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import cut_after
 from muniment.bundle.extent import make_extent
-from muniment.bundle.manifest import Text
-from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed, Stretch
+from muniment.bundle.manifest import LEAD, Text
+from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 
@@ -34,38 +34,34 @@ class Listing:
         self._spool = spool
         self._have = have
         self._size = 0
-        self._rows: list[bytes] = []
+        self._rows: list[str] = []
         self._waiting: list[tuple[bytes, int, int, int]] = []  # id, length, crc, stored length or -1
 
-    def add(self, packed: Packed) -> str:
-        """The next file; gives its row, without what parts it from the one before."""
+    def add(self, packed: Packed) -> bool:
+        """The next file; tells whether the text would be cut after it wherever it stood."""
         lead, body = self._text.parted(packed)
-        self._rows.append((lead + body).encode("ascii"))
-        if self.cuts(packed.path, len(lead) + len(body)):
+        self._rows.append(lead + body)
+        cut = cut_after(wire(packed.path), len(lead) + len(body), self._mean)
+        if cut:
             self._cut()
-        return body
+        if len(lead) == len(LEAD):
+            return cut
+        return cut_after(wire(packed.path), len(LEAD) + len(body), self._mean)
 
-    def add_stretch(self, stretch: Stretch) -> None:
-        """The files of a stretch."""
-        text, at = stretch.text, 0
-        if not text:
-            return
+    def add_many(self, files: Iterable[Packed], cuts: Sequence[int]) -> None:
+        """Files that follow each other, where it is known after which of them the text is cut."""
+        files = iter(files)
         if not self._text.goes_on:
-            # Before the first row stands something else, and it may not be cut where others are.
-            for row in text.split(b",\n")[1:]:
-                self.add(Packed(**json.loads(row)))
-            return
-        for cut in stretch.cuts:
-            self._rows.append(text[at:cut])
+            # Before the first row stands something else: it may be cut where others are not.
+            for packed in islice(files, 1):
+                self.add(packed)
+            cuts = [cut - 1 for cut in cuts if cut > 1]
+        done = 0
+        for cut in cuts:
+            self._rows += self._text.more(islice(files, cut - done))
             self._cut()
-            at = cut
-        if at < len(text):
-            self._rows.append(text[at:])
-        self._text.add(stretch.files, stretch.size)
-
-    def cuts(self, path: str, length: int) -> bool:
-        """Whether the text is cut after a row of so many bytes."""
-        return cut_after(wire(path), length, self._mean)
+            done = cut
+        self._rows += self._text.more(files)
 
     def finish(self, warnings: Sequence[str]) -> Iterator[Extent]:
         """The manifest's record, its opening, its rows and its end."""
@@ -86,7 +82,7 @@ class Listing:
     def _cut(self) -> None:
         if not self._rows:
             return
-        raw = b"".join(self._rows)
+        raw = "".join(self._rows).encode("ascii")
         self._rows = []
         self._size += len(raw)
         name, length, crc, _, piece = make_extent(raw, PATH, self._have)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii as quoted
@@ -21,6 +21,9 @@ from muniment.message import Message, say
 from muniment.path import printable
 
 VERSION = "1.1"
+LEAD = ",\n"
+"""Between two rows."""
+
 BYTES_MOST = 256 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -83,11 +86,12 @@ class Text:
 
     def parted(self, packed: Packed) -> tuple[str, str]:
         """The same in two: what parts it, and the row."""
-        lead = "\n" if self._first else ",\n"
+        lead = "\n" if self._first else LEAD
         if self._api and not packed.path.startswith("api/"):
             lead, self._api = '],"files":[\n', False
         self._first = False
-        self.add(1, packed.size)
+        self.files += 1
+        self.size += packed.size
         return lead, f'{{"path":{quoted(packed.path)},"size":{packed.size},"sha256":"{packed.sha256}"}}'
 
     @property
@@ -95,10 +99,15 @@ class Text:
         """Whether a row of a file that is not of the API has been written."""
         return not self._api
 
-    def add(self, files: int, size: int) -> None:
-        """So many files were listed, of so many bytes together."""
-        self.files += files
-        self.size += size
+    def more(self, files: Iterable[Packed]) -> list[str]:
+        """Rows that go on after others."""
+        rows, total = [], 0
+        for path, size, digest in files:
+            total += size
+            rows.append(f'{LEAD}{{"path":{quoted(path)},"size":{size},"sha256":"{digest}"}}')
+        self.files += len(rows)
+        self.size += total
+        return rows
 
     def closing(self, warnings: Sequence[str]) -> str:
         """Everything after the last row; `warnings` are added to the heading's."""

@@ -7,7 +7,7 @@ them, and a tuple costs a quarter of the time and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import NamedTuple, Protocol
 
@@ -126,45 +126,24 @@ class Fault(NamedTuple):
     finding: Message
 
 
-class Segment(NamedTuple):
-    """Entries that follow each other, told of together: most snapshots need to know no more of them.
-
-    `first` is the path of the first one, as bytes; `facts` name all of them as they are now, and are
-    empty when one of them is always read.  `entries` makes them, once and only when it has to be.
-    """
-
-    first: bytes
-    last: Entry
-    facts: bytes
-    entries: Callable[[], Iterable[Entry]]
-
-
 class Note(NamedTuple):
     """One group of a stretch: its key, 32 zero bytes when it is not to be believed, and how many
-    extents and files it gave."""
+    members it has and how many extents and files it gave."""
 
     key: bytes
+    members: int
     extents: int
     files: int
 
 
 class Stretch(NamedTuple):
-    """What a stretch of entries gave, packed as index and manifest hold it.
+    """What a stretch of entries gave: `rows` are `NOTE`s of its extents, `digests` the sha256 of its
+    files, `cuts` the files, counted from 1, after which the manifest's text is cut."""
 
-    `rows` are `NOTE`s of its extents; `paths` those of all rows but the first, as an index writes them,
-    and `last` the one of the last; `text` is its rows of the manifest, each with `,` and a new line
-    before it, and `cuts` are the places where the manifest's text is cut.  `files` and `size` count
-    files and their bytes, `raw` the bytes of the stream.
-    """
-
+    notes: Sequence[Note]
     rows: bytes
-    paths: bytes
-    last: bytes
-    text: bytes
-    cuts: tuple[int, ...]
-    files: int
-    size: int
-    raw: int
+    digests: bytes
+    cuts: Sequence[int]
 
 
 NOTE = Struct("<32sII")
@@ -182,11 +161,11 @@ class Memory(Protocol):
         surely still there."""
         ...
 
-    def recall(self, key: bytes, first: bytes) -> Known | None:
-        """What is known of a group that begins at that path, under the same conditions."""
+    def recall(self, key: bytes) -> Known | None:
+        """What is known of a group, if its extents are surely still there."""
         ...
 
-    def learn(self, first: bytes, key: bytes, stretch: Stretch, notes: Sequence[Note]) -> None:
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
         """Keep a stretch for the next run; without a key only its groups may be recalled."""
         ...
 

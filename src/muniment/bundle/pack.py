@@ -37,11 +37,11 @@ from muniment.bundle.model import (
     Known,
     Memory,
     Packed,
-    Segment,
     Source,
     too_far,
 )
-from muniment.bundle.stretches import End, Kept, Recorder, Told, in_stretches, one_by_one
+from muniment.bundle.segments import Segment, one_by_one
+from muniment.bundle.stretches import End, Kept, Recorder, Told, in_stretches
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -95,6 +95,7 @@ class _Made(NamedTuple):
     faults: list[Fault]
     key: bytes | None = None
     more: bool = False
+    members: int = 1
     kept: Kept | None = None
 
 
@@ -162,6 +163,7 @@ class Packing:
         self._text = Text(heading)
         self._index: Index | None = None
         self._told: deque[Told] = deque()
+        self._members: deque[int] = deque()
         self.faults: list[Fault] = []
 
     @property
@@ -185,28 +187,26 @@ class Packing:
         with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
-            recorder = Recorder(self._memory, self._rows, listing, self._told) if self._memory else None
+            recorder = Recorder(self._memory, self._told) if self._memory else None
             number = -1
             for number, made in enumerate(self._made()):
                 if recorder:
                     recorder.before(number)
                 if made.kept:
-                    self._rows.add_stretch(made.kept.first, made.kept.stretch)
-                    listing.add_stretch(made.kept.stretch)
-                    self._passed(made.kept.last, made.kept.stretch.raw)
+                    self._pass(made.kept, listing)
                     continue
                 self.faults += made.faults
                 for packed in made.files:
-                    body = listing.add(packed)
+                    cut = listing.add(packed)
                     if recorder:
-                        recorder.file(packed, body)
+                        recorder.file(packed, cut)
                 for extent in made.extents:
                     self._rows.add(extent)
                     if recorder:
-                        recorder.extent()
+                        recorder.extent(extent)
                     yield extent
                 if recorder and not made.more:
-                    recorder.group(made.key)
+                    recorder.group(made.key, self._members.popleft())
             if recorder:
                 recorder.before(number + 1)
             for extent in listing.finish(
@@ -217,6 +217,14 @@ class Packing:
         end = make_extent(tar.END, wire(MANIFEST), self._have)
         self._rows.add(end)
         yield end
+
+    def _pass(self, kept: Kept, listing: Listing) -> None:
+        """What is known is not given out."""
+        before = self._rows.raw
+        for path, notes in kept.groups():
+            self._rows.add_group(path, notes)
+        listing.add_many(kept.files(), kept.stretch.cuts)
+        self._passed(kept.last, self._rows.raw - before)
 
     def _made(self) -> Iterator[_Made]:
         """Everything made, in stream order, with a bounded number of batches in flight."""
@@ -298,6 +306,10 @@ class Packing:
                 self._told[-1].end = number
             else:
                 number += 1
+                if isinstance(step, _Group):
+                    self._members.append(len(step.members))
+                elif isinstance(step, _Made) and not step.kept:
+                    self._members.append(step.members)
                 yield step
 
     def _plan(self) -> Iterator[_Step | Told | End]:
@@ -346,7 +358,7 @@ class Packing:
         if self._memory is None:
             return _Group(members, None, size)
         key = _key(members)
-        known = None if key is None else self._memory.recall(key, wire(members[0].path))
+        known = None if key is None else self._memory.recall(key)
         made = None if known is None else _recalled(members, known, key)
         return made or _Group(members, key, size)
 
@@ -472,6 +484,7 @@ def _recalled(members: list[Entry], known: Known, key: bytes | None) -> _Made | 
         [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
         key,
+        members=len(members),
     )
 
 

@@ -8,25 +8,26 @@ and a memory that has seen the same entries may answer for all of them at once.
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import CutRules, cut_after
-from muniment.bundle.index import IndexWriter, Mark
-from muniment.bundle.listing import Listing
 from muniment.bundle.model import (
     NOBODY,
+    NOTE,
     Entry,
+    Extent,
     Memory,
     Note,
     Packed,
-    Segment,
     Stretch,
     too_far,
 )
+from muniment.bundle.segments import Segment, one_by_one
 from muniment.bundle.tar import wire
 
 ENDS_IN = 4
@@ -53,23 +54,36 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A stretch that is known."""
+    """A stretch that is known, and its entries as they were listed."""
 
     first: bytes
     last: bytes
     stretch: Stretch
+    run: Sequence[Segment]
+
+    def groups(self) -> Iterator[tuple[bytes, bytes]]:
+        """Of each group the path that it begins with and the `NOTE`s of its extents."""
+        paths = [
+            at + key for at, part in ((wire(one.place), one.part) for one in self.run) for key, _ in part
+        ]
+        begin = member = 0
+        for note in self.stretch.notes:
+            end = begin + NOTE.size * note.extents
+            yield paths[member], self.stretch.rows[begin:end]
+            begin, member = end, member + note.members
+
+    def files(self) -> Iterator[Packed]:
+        """Its files, as the manifest lists them."""
+        digests = self.stretch.digests.hex()
+        at = 0
+        for place, _, part in self.run:
+            for _, (name, fact, _) in part:
+                if stat.S_ISREG(fact.st_mode):
+                    yield Packed(place + name, fact.st_size, digests[at : at + 64])
+                    at += 64
 
 
 Planned = Entry | Told | End | Kept
-
-
-def one_by_one(items: Iterable[Entry | Segment]) -> Iterator[Entry]:
-    """Every entry."""
-    for item in items:
-        if isinstance(item, Segment):
-            yield from item.entries()
-        else:
-            yield item
 
 
 def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memory) -> Iterator[Planned]:
@@ -105,19 +119,35 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
 
 
 def _stretch(run: list[Segment], seed: bytes, memory: Memory, last: bool) -> Iterator[Planned]:
-    first, key = run[0].first, b""
-    if all(segment.facts for segment in run):
-        state = hashlib.sha256(seed)
-        for segment in run:
-            state.update(segment.facts)
-        key = state.digest()
-        found = memory.stretch(first, key)
-        if found is not None:
-            yield Kept(first, wire(run[-1].last.path), found)
-            return
+    first = run[0].first
+    state = hashlib.sha256(seed)
+    for segment in run:
+        state.update(segment.facts())
+    key = state.digest()
+    found = memory.stretch(first, key)
+    kept = None if found is None else _fitting(run, found)
+    if kept:
+        yield kept
+        return
     yield Told(first, key)
     yield from one_by_one(run)
     yield End(last)
+
+
+def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
+    """What a memory gives back; none if it can not be that of these entries."""
+    members = sum(len(segment.part) for segment in run)
+    files = sum(stat.S_ISREG(look[1].st_mode) for segment in run for _, look in segment.part)
+    notes = found.notes
+    if (
+        sum(note.members for note in notes) != members
+        or sum(note.files for note in notes) != files
+        or len(found.digests) != 32 * files
+        or len(found.rows) != NOTE.size * sum(note.extents for note in notes)
+    ):
+        return None
+    last = run[-1]
+    return Kept(run[0].first, wire(last.place) + last.part[-1][0], found, run)
 
 
 def _closed(entry: Entry, rules: CutRules) -> bytes | None:
@@ -135,9 +165,6 @@ def _ends(entry: Entry, rules: CutRules) -> bool:
     return path is not None and crc32(path) % ENDS_IN == 0
 
 
-_START = Mark(0, 0, 0)
-
-
 @dataclass(slots=True)
 class Recorder:
     """Takes down what the stretches give that are packed anew, and tells the memory.
@@ -146,63 +173,46 @@ class Recorder:
     """
 
     memory: Memory
-    rows: IndexWriter
-    listing: Listing
     planned: deque[Told] = field(default_factory=deque)
     _begun: bool = False
-    _begin: Mark = _START
-    _second: Mark | None = None
-    _text: list[bytes] = field(default_factory=list)
-    _cuts: list[int] = field(default_factory=list)
-    _length: int = 0
-    _size: int = 0
     _notes: list[Note] = field(default_factory=list)
-    _extents: int = 0
-    _files: int = 0
+    _rows: list[bytes] = field(default_factory=list)
+    _digests: list[str] = field(default_factory=list)
+    _cuts: list[int] = field(default_factory=list)
+    _done: tuple[int, int] = (0, 0)
 
     def before(self, number: int) -> None:
         """Before the thing made of that step is looked at."""
-        if self._begun and self.planned[0].end is not None and self.planned[0].end <= number:
-            self._end()
         while self.planned and self.planned[0].end is not None and self.planned[0].end <= number:
-            self.planned.popleft()  # nothing came of it
+            told = self.planned.popleft()
+            if self._begun:
+                self._tell(told)
+                self._begun = False
         if not self._begun and self.planned and self.planned[0].begin <= number:
-            self._begun = True
-            self._begin, self._second = self.rows.mark(), None
-            self._text, self._cuts, self._length, self._size = [], [], 0, 0
-            self._notes, self._extents, self._files = [], 0, 0
+            self._begun, self._done = True, (0, 0)
+            self._notes, self._rows, self._digests, self._cuts = [], [], [], []
 
-    def file(self, packed: Packed, body: str) -> None:
-        """A file's row of the manifest, without what parts it from the one before."""
-        if self._begun:
-            text = b",\n%b" % body.encode("ascii")
-            self._text.append(text)
-            self._length += len(text)
-            self._size += packed.size
-            self._files += 1
-            if self.listing.cuts(packed.path, len(text)):
-                self._cuts.append(self._length)
+    def file(self, packed: Packed, cut: bool) -> None:
+        """A file, and whether the manifest's text is cut after it."""
+        self._digests.append(packed.sha256)
+        if cut:
+            self._cuts.append(len(self._digests))
 
-    def extent(self) -> None:
-        """An extent was added to the index."""
-        if self._begun:
-            self._extents += 1
-            if self._second is None:
-                self._second = self.rows.mark()
+    def extent(self, extent: Extent) -> None:
+        """An extent."""
+        self._rows.append(NOTE.pack(extent.id, extent.length, extent.crc))
 
-    def group(self, key: bytes | None) -> None:
+    def group(self, key: bytes | None, members: int) -> None:
         """A group or a large file is complete; without a key it is not to be believed."""
-        if self._begun:
-            self._notes.append(Note(key or NOBODY, self._extents, self._files))
-            self._extents = self._files = 0
+        extents, files = self._done
+        self._done = len(self._rows), len(self._digests)
+        note = Note(key or NOBODY, members, len(self._rows) - extents, len(self._digests) - files)
+        self._notes.append(note)
 
-    def _end(self) -> None:
-        told = self.planned.popleft()
-        self._begun = False
-        if self._second is None or all(note.key == NOBODY for note in self._notes):
+    def _tell(self, told: Told) -> None:
+        if all(note.key == NOBODY for note in self._notes):
             return
-        rows, paths, last, raw = self.rows.since(self._begin, self._second)
-        files = sum(note.files for note in self._notes)
-        key = b"" if any(note.key == NOBODY for note in self._notes) else told.key
-        stretch = Stretch(rows, paths, last, b"".join(self._text), tuple(self._cuts), files, self._size, raw)
-        self.memory.learn(told.first, key, stretch, self._notes)
+        whole = all(note.key != NOBODY for note in self._notes)
+        digests = bytes.fromhex("".join(self._digests))
+        stretch = Stretch(self._notes, b"".join(self._rows), digests, self._cuts)
+        self.memory.learn(told.first, told.key if whole else b"", stretch)

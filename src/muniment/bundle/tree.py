@@ -9,17 +9,13 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator, Sequence
-from struct import Struct, pack
-from typing import TypeVar, cast
-from zlib import crc32
+from collections.abc import Iterator
 
-from muniment.bundle.model import Entry, Fault, Segment, too_far
-from muniment.bundle.stretches import one_by_one
+from muniment.bundle.model import Entry, Fault, too_far
+from muniment.bundle.segments import Look, Segment, in_parts, may_go_too_far, one_by_one
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
-from muniment.evidence import Kind
 from muniment.message import say
 from muniment.path import RelPath
 
@@ -114,7 +110,7 @@ class Tree:
         chain = Chain(self._root)
         try:
             top = os.fstat(chain.folder(list(names)))
-            yield segment([(wire(prefix), (prefix, top, ""))], "", "")
+            yield Segment("", "", [(wire(prefix), (prefix, top, ""))])
             yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
         finally:
             chain.close()
@@ -126,34 +122,14 @@ class Tree:
             why = say("it could not be read: {error}", error=system_reason(error))
             self.faults.append(Fault(place.rstrip("/"), "left_out", why))
             return
-        risky = may_go_too_far(place)
+        risky = may_go_too_far(wire(place))
         for part in in_parts(found, wire(place)):
             if isinstance(part, str):
                 yield from self._below(chain, [*names, part], f"{place}{part}/", f"{origin}{part}/")
             elif risky:
-                yield from entries(part, place, origin)
+                yield from Segment(place, origin, part).entries()
             else:
-                yield segment(part, place, origin)
-
-
-Look = tuple[str, os.stat_result, str]
-"""A name, what `lstat` says of it, and where it leads to if it is a link."""
-
-Alone = TypeVar("Alone")
-"""Something of which more has to be said; it is no plain tuple."""
-
-Part = list[tuple[bytes, Look]]
-"""Entries of one folder that follow each other, with their names as bytes."""
-
-MANY = 256
-"""A listing of more entries than that is parted, …"""
-
-PARTED_BELOW = 1 << 26
-"""… where the CRC-32 of a path is below this: of 64 entries after one."""
-
-_FACTS = Struct("<HQQqqq")
-_NAME_MOST = 255
-_TYPE = 0o170000
+                yield Segment(place, origin, part)
 
 
 def _listing(fd: int, place: str) -> list[tuple[bytes, Look | str]]:
@@ -181,67 +157,3 @@ def _listing(fd: int, place: str) -> list[tuple[bytes, Look | str]]:
                     found.append((key + b"/", name))
     found.sort()
     return found
-
-
-def in_parts(found: Sequence[tuple[bytes, Look | Alone | str]], place: bytes) -> Iterator[Part | Alone | str]:
-    """A listing as entries that follow each other and, between them, what stands alone and the names of
-    the folders to go into."""
-    part: Part = []
-    many = len(found) > MANY
-    for key, one in found:
-        if type(one) is tuple:
-            part.append((key, one))
-            if many and crc32(place + key) < PARTED_BELOW:
-                yield part
-                part = []
-            continue
-        if part:
-            yield part
-            part = []
-        yield cast("Alone | str", one)
-    if part:
-        yield part
-
-
-def may_go_too_far(place: str) -> bool:
-    """Whether a path below a folder may be longer or deeper than a bundle takes; then entries stand alone."""
-    return too_far(wire(place) + bytes(_NAME_MOST))
-
-
-def facts_of(part: Part, place: str) -> bytes:
-    """A name for entries as they are now: no two lists of other entries have the same."""
-    facts = [b"%b\0%d\0" % (wire(place), len(part))]
-    for key, (_, fact, target) in part:
-        mode, when = fact.st_mode, fact.st_mtime_ns
-        if mode & _TYPE == stat.S_IFREG:
-            facts.append(
-                b"%b\0%b"
-                % (key, _FACTS.pack(mode, fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns))
-            )
-        elif mode & _TYPE == stat.S_IFDIR:
-            facts.append(b"%b\0%b" % (key, _FACTS.pack(mode, 0, 0, 0, when, 0)))
-        else:
-            facts.append(b"%b\0%b%b\0" % (key, _FACTS.pack(mode, 0, 0, 0, when, 0), wire(target)))
-    return b"".join(facts)
-
-
-def segment(part: Part, place: str, origin: str) -> Segment:
-    """Entries of one folder, made when they are asked for."""
-    (last,) = entries(part[-1:], place, origin)
-    return Segment(
-        wire(place) + part[0][0], last, facts_of(part, place), lambda: entries(part, place, origin)
-    )
-
-
-def entries(part: Part, place: str, origin: str) -> Iterator[Entry]:
-    """The same, one by one."""
-    for _, (name, fact, target) in part:
-        mode, when = fact.st_mode, fact.st_mtime_ns
-        if stat.S_ISREG(mode):
-            size = fact.st_size
-            mark = pack("<QQqqq", fact.st_dev, fact.st_ino, size, when, fact.st_ctime_ns)
-            yield Entry(place + name, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name)
-        elif stat.S_ISDIR(mode):
-            yield Entry(place + name, Kind.DIRECTORY, mode & 0o7777, when)
-        else:
-            yield Entry(place + name, Kind.LINK, 0o777, when, 0, target)
