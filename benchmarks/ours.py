@@ -22,16 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muniment.backup.cache import Cache, open_base
-from muniment.bundle.extract import extract_kept
 from muniment.bundle.index import Index
 from muniment.bundle.join import join
 from muniment.bundle.manifest import Heading
 from muniment.bundle.model import Row
 from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
-from muniment.bundle.verify import verify_kept
-from muniment.disk.root import Root
-from muniment.path import RelPath
 
 HEADING = Heading("generic", "default", datetime(2026, 11, 30, tzinfo=UTC), "bench", ["workspace/tree"])
 WORKERS = int(os.environ.get("BENCH_WORKERS", "2"))
@@ -138,11 +134,17 @@ def main() -> None:
     elif verb == "tar":
         tar(place, Path(sys.argv[3]))
     elif verb == "restore":
+        from muniment.bundle.extract import extract_kept
+        from muniment.disk.root import Root
+        from muniment.path import RelPath
+
         store, dest = Store(place), Path(sys.argv[3])
         with Root.open(dest.parent) as root:
             where = RelPath.parse(dest.name)
             extract_kept(store.index(), store.fetch, root, where, outside_links=True, workers=WORKERS)
     elif verb == "verify":
+        from muniment.bundle.verify import verify_kept
+
         store = Store(place)
         print(verify_kept(store.index(), store.fetch, workers=WORKERS).files)
     elif verb == "one":

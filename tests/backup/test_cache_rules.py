@@ -402,7 +402,7 @@ def test_of_a_stretch_too_the_share_is_what_was_looked_at_longest_ago(tmp_path: 
     """Three stretches of ten groups each: one group of one of them is read anew in each run, and the other
     two are known as a whole."""
     place = str(tmp_path / "cache.sqlite")
-    keys = [[bytes([100 * stretch + group]) * 32 for group in range(10)] for stretch in range(3)]
+    keys = [[bytes([50 * stretch + group + 1]) * 32 for group in range(10)] for stretch in range(3)]
 
     def learn(cache: Cache, members: list[bytes]) -> None:
         rows = b"".join(NOTE.pack(key, 100, 0) for key in members)

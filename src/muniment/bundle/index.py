@@ -172,13 +172,20 @@ class IndexWriter:
         self.raw += extent.length
         self.count += 1
 
-    def add_group(self, path: bytes, notes: bytes) -> None:
-        """The extents of one group, as `NOTE`s."""
-        for _, length, _ in NOTE.iter_unpack(notes):
-            self._path(path)
-            self.raw += length
-            self.count += 1
-        self._rows += notes
+    def add_groups(self, groups: Iterable[tuple[bytes, bytes]]) -> None:
+        """Groups, each with the path it begins with and its extents as `NOTE`s."""
+        rows, paths, before = self._rows, self._paths, self._before
+        for path, notes in groups:
+            shared = _shared(before, path)
+            paths += _number(shared) + _number(len(path) - shared) + path[shared:]
+            before = path
+            rows += notes
+            more = len(notes) // NOTE.size - 1
+            if more:
+                paths += (_number(len(path)) + b"\0") * more
+            self.count += more + 1
+            self.raw += sum(length for _, length, _ in NOTE.iter_unpack(notes))
+        self._before = before
 
     def _path(self, path: bytes) -> None:
         shared = _shared(self._before, path)

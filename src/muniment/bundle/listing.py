@@ -48,13 +48,13 @@ class Listing:
             return cut
         return cut_after(wire(packed.path), len(LEAD) + len(body), self._mean)
 
-    def add_many(self, files: Iterable[Packed], cuts: Sequence[int]) -> None:
+    def add_many(self, files: Iterable[tuple[str, int, str]], cuts: Sequence[int]) -> None:
         """Files that follow each other, where it is known after which of them the text is cut."""
         files = iter(files)
         if not self._text.goes_on:
             # Before the first row stands something else: it may be cut where others are not.
-            for packed in islice(files, 1):
-                self.add(packed)
+            for one in islice(files, 1):
+                self.add(Packed(*one))
             cuts = [cut - 1 for cut in cuts if cut > 1]
         done = 0
         for cut in cuts:

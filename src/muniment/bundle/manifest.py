@@ -99,14 +99,15 @@ class Text:
         """Whether a row of a file that is not of the API has been written."""
         return not self._api
 
-    def more(self, files: Iterable[Packed]) -> list[str]:
-        """Rows that go on after others."""
-        rows, total = [], 0
+    def more(self, files: Iterable[tuple[str, int, str]]) -> list[str]:
+        """Rows that go on after others, of path, size and digest."""
+        total = self.size
+        rows = []
         for path, size, digest in files:
             total += size
             rows.append(f'{LEAD}{{"path":{quoted(path)},"size":{size},"sha256":"{digest}"}}')
         self.files += len(rows)
-        self.size += total
+        self.size = total
         return rows
 
     def closing(self, warnings: Sequence[str]) -> str:

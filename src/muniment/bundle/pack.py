@@ -221,8 +221,7 @@ class Packing:
     def _pass(self, kept: Kept, listing: Listing) -> None:
         """What is known is not given out."""
         before = self._rows.raw
-        for path, notes in kept.groups():
-            self._rows.add_group(path, notes)
+        self._rows.add_groups(kept.groups())
         listing.add_many(kept.files(), kept.stretch.cuts)
         self._passed(kept.last, self._rows.raw - before)
 
@@ -284,9 +283,15 @@ class Packing:
         batch: list[_Step] = []
         size = 0
         for step in self._steps():
-            if batch and self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group):
+            kept = isinstance(step, _Made) and step.kept is not None
+            if batch and (
+                kept or (self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group))
+            ):
                 yield batch
                 batch, size = [], 0
+            if kept:
+                yield [step]  # it holds a listing that nobody needs for long
+                continue
             batch.append(step)
             size += _weight(step)
             if size >= BATCH or len(batch) >= BATCH_MOST:

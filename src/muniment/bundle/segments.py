@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
+from operator import attrgetter
 from struct import Struct, pack
 from typing import NamedTuple, TypeVar, cast
 from zlib import crc32
@@ -32,9 +34,9 @@ MANY = 256
 PARTED_BELOW = 1 << 26
 """… where the CRC-32 of a path is below this: of 64 entries after one."""
 
-_TIME = Struct("<q")
+_FACTS = Struct("<HQQqqq")
+_told = attrgetter("st_mode", "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 _NAME_MOST = 255
-_TYPE = 0o170000
 
 
 class Segment(NamedTuple):
@@ -62,15 +64,18 @@ class Segment(NamedTuple):
 
     def facts(self) -> bytes:
         """A name for them as they are now: no other entries have the same."""
-        facts = [b"%b\0%d\0" % (wire(self.place), len(self.part))]
-        for key, (_, fact, target) in self.part:
-            mode = fact.st_mode
-            kind = mode & _TYPE
-            more = mark(fact) if kind == stat.S_IFREG else _TIME.pack(fact.st_mtime_ns)
-            if kind == stat.S_IFLNK:
-                more += b"%b\0" % wire(target)
-            facts.append(b"%b\0%c%c%b" % (key, mode & 0xFF, mode >> 8, more))
-        return b"".join(facts)
+        keys, looks = zip(*self.part, strict=True)
+        _, facts, targets = zip(*looks, strict=True)
+        # Of one length each; and no name and no target holds a zero byte.
+        numbers = b"".join(starmap(_FACTS.pack, map(_told, facts)))
+        where = [wire(target) if target else b"" for target in targets] if any(targets) else []
+        return b"%b\0%d %d\0%b%b\0" % (
+            wire(self.place),
+            len(keys),
+            len(where),
+            numbers,
+            b"\0".join([*keys, *where]),
+        )
 
 
 def _entry(place: str, origin: str, look: Look) -> Entry:

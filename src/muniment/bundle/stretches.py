@@ -54,12 +54,13 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A stretch that is known, and its entries as they were listed."""
+    """A stretch that is known, its entries as they were listed, and path and size of its files."""
 
     first: bytes
     last: bytes
     stretch: Stretch
     run: Sequence[Segment]
+    listed: Sequence[tuple[str, int]]
 
     def groups(self) -> Iterator[tuple[bytes, bytes]]:
         """Of each group the path that it begins with and the `NOTE`s of its extents."""
@@ -67,20 +68,20 @@ class Kept:
             at + key for at, part in ((wire(one.place), one.part) for one in self.run) for key, _ in part
         ]
         begin = member = 0
-        for note in self.stretch.notes:
-            end = begin + NOTE.size * note.extents
+        for _, members, extents, _ in self.stretch.notes:
+            end = begin + NOTE.size * extents
             yield paths[member], self.stretch.rows[begin:end]
-            begin, member = end, member + note.members
+            begin, member = end, member + members
 
-    def files(self) -> Iterator[Packed]:
-        """Its files, as the manifest lists them."""
+    def files(self) -> Iterator[tuple[str, int, str]]:
+        """Path, size and digest of each file."""
         digests = self.stretch.digests.hex()
-        at = 0
-        for place, _, part in self.run:
-            for _, (name, fact, _) in part:
-                if stat.S_ISREG(fact.st_mode):
-                    yield Packed(place + name, fact.st_size, digests[at : at + 64])
-                    at += 64
+        return zip(
+            [path for path, _ in self.listed],
+            [size for _, size in self.listed],
+            [digests[at : at + 64] for at in range(0, len(digests), 64)],
+            strict=True,
+        )
 
 
 Planned = Entry | Told | End | Kept
@@ -94,7 +95,7 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
     for item in items:
         if isinstance(item, Segment) and not loose:
             run.append(item)
-            if _ends(item.last, rules):
+            if _ends(item, rules):
                 yield from _stretch(run, seed, memory, False)
                 run = []
             continue
@@ -109,7 +110,7 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
                 run, loose = [], True
             yield item
             last = item
-        if _closed(last, rules) is not None:
+        if _closed(last, rules):
             yield End()
             loose = False
     if loose:
@@ -137,7 +138,13 @@ def _stretch(run: list[Segment], seed: bytes, memory: Memory, last: bool) -> Ite
 def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
     """What a memory gives back; none if it can not be that of these entries."""
     members = sum(len(segment.part) for segment in run)
-    files = sum(stat.S_ISREG(look[1].st_mode) for segment in run for _, look in segment.part)
+    listed = [
+        (place + name, fact.st_size)
+        for place, _, part in run
+        for _, (name, fact, _) in part
+        if stat.S_ISREG(fact.st_mode)
+    ]
+    files = len(listed)
     notes = found.notes
     if (
         sum(note.members for note in notes) != members
@@ -147,22 +154,20 @@ def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
     ):
         return None
     last = run[-1]
-    return Kept(run[0].first, wire(last.place) + last.part[-1][0], found, run)
+    return Kept(run[0].first, wire(last.place) + last.part[-1][0], found, run, listed)
 
 
-def _closed(entry: Entry, rules: CutRules) -> bytes | None:
-    """The path of an entry after which a group ends, whatever stood before it."""
+def _closed(entry: Entry, rules: CutRules) -> bool:
+    """Whether a group ends after an entry, whatever stood before it."""
     path = wire(entry.path)
     if too_far(path):
-        return None
-    if entry.size > rules.large or cut_after(path, tar.room(entry, path), rules.mean):
-        return path
-    return None
+        return False
+    return entry.size > rules.large or cut_after(path, tar.room(entry, path), rules.mean)
 
 
-def _ends(entry: Entry, rules: CutRules) -> bool:
-    path = _closed(entry, rules)
-    return path is not None and crc32(path) % ENDS_IN == 0
+def _ends(segment: Segment, rules: CutRules) -> bool:
+    path = wire(segment.place) + segment.part[-1][0]
+    return crc32(path) % ENDS_IN == 0 and _closed(segment.last, rules)
 
 
 @dataclass(slots=True)

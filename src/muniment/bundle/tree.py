@@ -116,14 +116,15 @@ class Tree:
             chain.close()
 
     def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry | Segment]:
+        at = wire(place)
+        risky = may_go_too_far(at)
         try:
-            found = _listing(chain.folder(names), place)
+            found = _listing(chain.folder(names), at, risky)
         except OSError as error:
             why = say("it could not be read: {error}", error=system_reason(error))
             self.faults.append(Fault(place.rstrip("/"), "left_out", why))
             return
-        risky = may_go_too_far(wire(place))
-        for part in in_parts(found, wire(place)):
+        for part in in_parts(found, at):
             if isinstance(part, str):
                 yield from self._below(chain, [*names, part], f"{place}{part}/", f"{origin}{part}/")
             elif risky:
@@ -132,7 +133,7 @@ class Tree:
                 yield Segment(place, origin, part)
 
 
-def _listing(fd: int, place: str) -> list[tuple[bytes, Look | str]]:
+def _listing(fd: int, at: bytes, risky: bool) -> list[tuple[bytes, Look | str]]:
     """What lies in one folder, in the byte order of whole paths.
 
     That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
@@ -145,15 +146,16 @@ def _listing(fd: int, place: str) -> list[tuple[bytes, Look | str]]:
             try:
                 fact = item.stat(follow_symlinks=False)
                 mode = fact.st_mode
-                target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(mode) else ""
+                if stat.S_ISREG(mode):
+                    found.append((wire(name), (name, fact, "")))
+                elif stat.S_ISDIR(mode):
+                    key = wire(name)
+                    found.append((key, (name, fact, "")))
+                    if not (risky and too_far(at + key)):
+                        found.append((key + b"/", name))
+                elif stat.S_ISLNK(mode):
+                    found.append((wire(name), (name, fact, os.readlink(name, dir_fd=fd))))
             except FileNotFoundError:
                 continue  # gone since it was listed
-            key = wire(name)
-            if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                found.append((key, (name, fact, target)))
-            elif stat.S_ISDIR(mode):
-                found.append((key, (name, fact, target)))
-                if not too_far(wire(place + name)):
-                    found.append((key + b"/", name))
     found.sort()
     return found
