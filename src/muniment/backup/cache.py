@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import starmap
 from pathlib import Path
 from struct import Struct, pack, unpack_from
 from struct import error as StructError
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from muniment.bundle.model import NOBODY, NOTE, Known, Note, Stretch
 from muniment.digest import sha256
@@ -26,9 +26,10 @@ from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
-from muniment.record.state import FOLDER
+from muniment.path import RelPath
 
 FORMAT = 3
+_STATE = RelPath.parse(".muniment")
 SETTLED_NS = 2_000_000_000
 """What changed less than so long ago may change again without looking so."""
 
@@ -57,52 +58,42 @@ CREATE TEMP TABLE fresh
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What the cache holds of a stretch: what it gave, and when each of its groups was read last."""
+def _to_bytes(one: Stretch) -> bytes:
+    """A stretch as it is kept, with the time of its groups."""
+    head = _HEAD.pack(len(one.notes), len(one.rows) // NOTE.size, len(one.digests) // 32, len(one.cuts))
+    groups = b"".join(starmap(_GROUP.pack, one.notes))
+    return b"".join((head, groups, one.rows, one.digests, pack(f"<{len(one.cuts)}I", *one.cuts)))
 
-    stretch: Stretch
-    checked: Sequence[int]
 
-    def to_bytes(self) -> bytes:
-        """The bytes that are kept."""
-        one = self.stretch
-        head = _HEAD.pack(len(one.notes), len(one.rows) // NOTE.size, len(one.digests) // 32, len(one.cuts))
-        groups = [_GROUP.pack(*note, when) for note, when in zip(one.notes, self.checked, strict=True)]
-        return b"".join((head, *groups, one.rows, one.digests, pack(f"<{len(one.cuts)}I", *one.cuts)))
+def _read(record: bytes) -> Stretch:
+    """The stretch of bytes that were written by `_to_bytes`."""
+    groups, extents, files, count = _HEAD.unpack_from(record)
+    rows = _HEAD.size + groups * _GROUP.size
+    digests = rows + extents * NOTE.size
+    cuts = digests + files * 32
+    # Plain tuples are enough where there are very many.
+    notes = cast("list[Note]", list(_GROUP.iter_unpack(record[_HEAD.size : rows])))
+    return Stretch(notes, record[rows:digests], record[digests:cuts], unpack_from(f"<{count}I", record, cuts))
 
-    @classmethod
-    def read(cls, data: bytes) -> Record:
-        """The record of bytes that were written by `to_bytes`."""
-        groups, extents, files, count = _HEAD.unpack_from(data)
-        rows = _HEAD.size + groups * _GROUP.size
-        digests = rows + extents * NOTE.size
-        cuts = digests + files * 32
-        notes, checked = [], []
-        for key, members, some, of_files, when in _GROUP.iter_unpack(data[_HEAD.size : rows]):
-            notes.append(Note(key, members, some, of_files))
-            checked.append(when)
-        found = unpack_from(f"<{count}I", data, cuts)
-        return cls(Stretch(notes, data[rows:digests], data[digests:cuts], found), checked)
 
-    def groups(self) -> Iterator[tuple[bytes, Known, int]]:
-        """The groups that may be believed: key, what each gave, and when it was read last."""
-        rows = list(NOTE.iter_unpack(self.stretch.rows))
-        digests = self.stretch.digests.hex()
-        row = at = 0
-        for note, when in zip(self.stretch.notes, self.checked, strict=True):
-            to, end = row + note.extents, at + 64 * note.files
-            if note.key != NOBODY:
-                files = tuple(digests[start : start + 64] for start in range(at, end, 64))
-                yield note.key, Known(tuple(rows[row:to]), files), when
-            row, at = to, end
+def _groups(stretch: Stretch) -> Iterator[tuple[bytes, Known, int]]:
+    """The groups that may be believed: key, what each gave, and when it was read last."""
+    rows = list(NOTE.iter_unpack(stretch.rows))
+    digests = stretch.digests.hex()
+    row = at = 0
+    for key, _, extents, files, when in stretch.notes:
+        to, end = row + extents, at + 64 * files
+        if key != NOBODY:
+            hashes = tuple(digests[start : start + 64] for start in range(at, end, 64))
+            yield key, Known(tuple(rows[row:to]), hashes), when
+        row, at = to, end
 
 
 def _ids(record: bytes) -> Iterator[bytes]:
     """The ids of all extents of a record."""
     groups, extents, *_ = _HEAD.unpack_from(record)
     at = _HEAD.size + groups * _GROUP.size
-    return (row[0] for row in NOTE.iter_unpack(record[at : at + extents * NOTE.size]))
+    return iter([row[0] for row in NOTE.iter_unpack(record[at : at + extents * NOTE.size])])
 
 
 class Cache:
@@ -203,7 +194,7 @@ class Cache:
             return []
         return [
             (key, sum(length for _, length, _ in known.extents), when)
-            for key, known, when in Record.read(record).groups()
+            for key, known, when in _groups(_read(record))
         ]
 
     def __enter__(self) -> Cache:
@@ -239,7 +230,7 @@ class Cache:
         if known != key or not key or not all(map(self._has, _ids(record))):
             return None
         self._used.add(number)
-        return Record.read(record).stretch
+        return _read(record)
 
     def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
@@ -264,23 +255,23 @@ class Cache:
             if row is None or not isinstance(row[0], bytes):
                 return b"", (None, 0)
             place, record = row[0], self._record(row[0])[2]
-            near = {one: (known, when) for one, known, when in Record.read(record).groups()} if record else {}
+            near = {one: (known, when) for one, known, when in _groups(_read(record))} if record else {}
             self._near = place, near
         return place, near.get(key, (None, 0))
 
     def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
         """Take in what a stretch gave; one that gives something else than before ends all credit."""
         place = _place(first)
-        checked = [self._checked.pop(note.key, self._now) for note in stretch.notes]
-        one = Record(stretch, checked)
+        notes = [note._replace(when=self._checked.pop(note.key, self._now)) for note in stretch.notes]
+        stretch = stretch._replace(notes=notes)
         if self._doubted:
-            for name, known, _ in one.groups():
+            for name, known, _ in _groups(stretch):
                 doubted = self._doubted.pop(name, None)
                 if doubted is not None and doubted != known:
                     self.lied = True
-        record = one.to_bytes()
+        record = _to_bytes(stretch)
         size = sum(length for _, length, _ in NOTE.iter_unpack(stretch.rows))
-        row = place, key, size, min(checked), _seal(place, key, record), record
+        row = place, key, size, min(note.when for note in notes), _seal(place, key, record), record
         try:
             self._base.execute("INSERT OR REPLACE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
@@ -314,7 +305,7 @@ class Cache:
             self._base.execute("DELETE FROM stretches WHERE id NOT IN (SELECT id FROM used)")
             self._base.execute("DELETE FROM groups WHERE place NOT IN (SELECT place FROM stretches)")
             for place, record in self._base.execute("SELECT place, record FROM fresh"):
-                keys = {note.key for note in Record.read(record).stretch.notes} - {NOBODY}
+                keys = {note[0] for note in _read(record).notes} - {NOBODY}
                 self._base.executemany(
                     "INSERT OR IGNORE INTO groups VALUES (?, ?)", ((_short(key), place) for key in keys)
                 )
@@ -387,7 +378,7 @@ def _probe(root: Root) -> int:
     """Now, by the clock of the root's file system, in nanoseconds; 0 when nothing can be written."""
     name = scratch_name()
     try:
-        folder = root.open_folder(FOLDER)
+        folder = root.open_folder(_STATE)
     except MunimentError:
         return 0
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from struct import Struct
 
 from muniment.bundle.deflate import combine
@@ -24,6 +24,7 @@ SHA256_IDS = 0
 HEAD = Struct("<8sHHIQI")
 ROW = Struct("<32sIIQ")
 CHECK = 32
+_TWO = Struct("BB")
 
 WHOLE = b"bundle.tar.gz"
 """The path of each row when the stream is not a tar stream but a tar.gz as somebody else made it."""
@@ -172,20 +173,25 @@ class IndexWriter:
         self.raw += extent.length
         self.count += 1
 
-    def add_groups(self, groups: Iterable[tuple[bytes, bytes]]) -> None:
-        """Groups, each with the path it begins with and its extents as `NOTE`s."""
-        rows, paths, before = self._rows, self._paths, self._before
-        for path, notes in groups:
+    def add_groups(self, paths: Iterable[bytes], counts: Iterable[int], notes: bytes) -> None:
+        """Groups that follow each other: the path that each begins with, how many extents it has, and the
+        `NOTE`s of all."""
+        out, before = self._paths, self._before
+        for path, count in zip(paths, counts, strict=True):
             shared = _shared(before, path)
-            paths += _number(shared) + _number(len(path) - shared) + path[shared:]
+            rest = len(path) - shared
+            if shared <= 0x7F and rest <= 0x7F:
+                out += _TWO.pack(shared, rest)
+            else:
+                out += _number(shared) + _number(rest)
+            out += path[shared:]
+            if count > 1:
+                out += (_number(len(path)) + b"\0") * (count - 1)
             before = path
-            rows += notes
-            more = len(notes) // NOTE.size - 1
-            if more:
-                paths += (_number(len(path)) + b"\0") * more
-            self.count += more + 1
-            self.raw += sum(length for _, length, _ in NOTE.iter_unpack(notes))
         self._before = before
+        self._rows += notes
+        self.count += len(notes) // NOTE.size
+        self.raw += sum([length for _, length, _ in NOTE.iter_unpack(notes)])
 
     def _path(self, path: bytes) -> None:
         shared = _shared(self._before, path)
@@ -198,11 +204,9 @@ class IndexWriter:
         at = 0
         step = _AT_ONCE * NOTE.size
         for start in range(0, len(self._rows), step):
-            some = []
-            for extent, length, crc in NOTE.iter_unpack(self._rows[start : start + step]):
-                some.append(ROW.pack(extent, length, crc, at))
-                at += length
-            rows.append(b"".join(some))
+            ids, lengths, crcs = zip(*NOTE.iter_unpack(self._rows[start : start + step]), strict=True)
+            *begins, at = accumulate(lengths, initial=at)
+            rows.append(b"".join(map(ROW.pack, ids, lengths, crcs, begins)))
         return Index(self.count, self.raw, b"".join(rows), bytes(self._paths))
 
 

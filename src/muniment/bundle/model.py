@@ -127,13 +127,14 @@ class Fault(NamedTuple):
 
 
 class Note(NamedTuple):
-    """One group of a stretch: its key, 32 zero bytes when it is not to be believed, and how many
-    members it has and how many extents and files it gave."""
+    """One group of a stretch: its key, 32 zero bytes when it is not to be believed, how many members it
+    has, how many extents and files it gave; `when` it was read last is the memory's own affair."""
 
     key: bytes
     members: int
     extents: int
     files: int
+    when: int = 0
 
 
 class Stretch(NamedTuple):

@@ -221,8 +221,9 @@ class Packing:
     def _pass(self, kept: Kept, listing: Listing) -> None:
         """What is known is not given out."""
         before = self._rows.raw
-        self._rows.add_groups(kept.groups())
-        listing.add_many(kept.files(), kept.stretch.cuts)
+        known = kept.stretch
+        self._rows.add_groups(kept.paths(), [note[2] for note in known.notes], known.rows)
+        listing.add_many(kept.files(), known.cuts)
         self._passed(kept.last, self._rows.raw - before)
 
     def _made(self) -> Iterator[_Made]:

@@ -12,6 +12,7 @@ import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from zlib import crc32
 
 from muniment.bundle import tar
@@ -62,16 +63,13 @@ class Kept:
     run: Sequence[Segment]
     listed: Sequence[tuple[str, int]]
 
-    def groups(self) -> Iterator[tuple[bytes, bytes]]:
-        """Of each group the path that it begins with and the `NOTE`s of its extents."""
+    def paths(self) -> Iterator[bytes]:
+        """The path that each group begins with."""
         paths = [
             at + key for at, part in ((wire(one.place), one.part) for one in self.run) for key, _ in part
         ]
-        begin = member = 0
-        for _, members, extents, _ in self.stretch.notes:
-            end = begin + NOTE.size * extents
-            yield paths[member], self.stretch.rows[begin:end]
-            begin, member = end, member + members
+        members = [note[1] for note in self.stretch.notes]
+        return map(paths.__getitem__, accumulate(members[:-1], initial=0))
 
     def files(self) -> Iterator[tuple[str, int, str]]:
         """Path, size and digest of each file."""
@@ -147,10 +145,10 @@ def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
     files = len(listed)
     notes = found.notes
     if (
-        sum(note.members for note in notes) != members
-        or sum(note.files for note in notes) != files
+        sum([note[1] for note in notes]) != members
+        or sum([note[3] for note in notes]) != files
         or len(found.digests) != 32 * files
-        or len(found.rows) != NOTE.size * sum(note.extents for note in notes)
+        or len(found.rows) != NOTE.size * sum([note[2] for note in notes])
     ):
         return None
     last = run[-1]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 
 from muniment.bundle.model import Entry, Fault, too_far
-from muniment.bundle.segments import Look, Segment, in_parts, may_go_too_far, one_by_one
+from muniment.bundle.segments import Look, Part, Segment, in_parts, may_go_too_far, one_by_one
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -108,38 +108,59 @@ class Tree:
         """The same, as far as it can be told of many at once."""
         names = below.parts if below else ()
         chain = Chain(self._root)
+        # One folder in another: its descriptor, what is still to come of it, its places.
+        open_: list[tuple[int, Iterator[Part | str], str, str]] = []
         try:
-            top = os.fstat(chain.folder(list(names)))
-            yield Segment("", "", [(wire(prefix), (prefix, top, ""))])
-            yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
+            fd = os.dup(chain.folder(list(names)))
+            yield Segment("", "", [(wire(prefix), (prefix, os.fstat(fd), ""))])
+            place, origin = f"{prefix}/", "".join(f"{name}/" for name in names)
+            open_.append((fd, self._parts(fd, place), place, origin))
+            while open_:
+                fd, parts, place, origin = open_[-1]
+                for part in parts:
+                    if isinstance(part, str):
+                        place, origin = f"{place}{part}/", f"{origin}{part}/"
+                        try:
+                            inner = os.open(part, FOLDER, dir_fd=fd)
+                        except OSError as error:
+                            self._unreadable(place, error)
+                            place, origin = open_[-1][2:]
+                            continue
+                        open_.append((inner, self._parts(inner, place), place, origin))
+                        break
+                    if may_go_too_far(wire(place)):
+                        yield from Segment(place, origin, part).entries()
+                    else:
+                        yield Segment(place, origin, part)
+                else:
+                    platform.close(open_.pop()[0])
         finally:
+            for fd, *_ in open_:
+                platform.close(fd)
             chain.close()
 
-    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry | Segment]:
+    def _parts(self, fd: int, place: str) -> Iterator[Part | str]:
         at = wire(place)
-        risky = may_go_too_far(at)
         try:
-            found = _listing(chain.folder(names), at, risky)
+            found = _listing(fd, at)
         except OSError as error:
-            why = say("it could not be read: {error}", error=system_reason(error))
-            self.faults.append(Fault(place.rstrip("/"), "left_out", why))
-            return
-        for part in in_parts(found, at):
-            if isinstance(part, str):
-                yield from self._below(chain, [*names, part], f"{place}{part}/", f"{origin}{part}/")
-            elif risky:
-                yield from Segment(place, origin, part).entries()
-            else:
-                yield Segment(place, origin, part)
+            self._unreadable(place, error)
+            return iter(())
+        return in_parts(found, at)
+
+    def _unreadable(self, place: str, error: OSError) -> None:
+        why = say("it could not be read: {error}", error=system_reason(error))
+        self.faults.append(Fault(place.rstrip("/"), "left_out", why))
 
 
-def _listing(fd: int, at: bytes, risky: bool) -> list[tuple[bytes, Look | str]]:
+def _listing(fd: int, at: bytes) -> list[tuple[bytes, Look | str]]:
     """What lies in one folder, in the byte order of whole paths.
 
     That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
     stands twice in the list, once as itself and once, with its `/`, for everything inside it.
     """
     found: list[tuple[bytes, Look | str]] = []
+    risky = may_go_too_far(at)
     with os.scandir(fd) as listed:
         for item in listed:
             name = item.name
