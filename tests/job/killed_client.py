@@ -26,9 +26,11 @@ class Deadly(SystemLauncher):
         self.step = step.removeprefix("+")
         self.after = step.startswith("+")
 
-    def run(self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = ()) -> Done:
+    def run(
+        self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = (), cwd: str | None = None
+    ) -> Done:
         self._die(argv, after=False)
-        done = super().run(argv, deadline=deadline, keep=keep)
+        done = super().run(argv, deadline=deadline, keep=keep, cwd=cwd)
         self._die(argv, after=True)
         return done
 

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.job.bench import Bench
@@ -172,11 +173,9 @@ def test_a_wrong_password_and_the_right_one(
     said: list[str] = []
     run = SystemLauncher.run
 
-    def watched(
-        self: SystemLauncher, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = ()
-    ) -> Done:
+    def watched(self: SystemLauncher, argv: Sequence[str], **more: Any) -> Done:
         said.extend(argv)
-        return run(self, argv, deadline=deadline, keep=keep)
+        return run(self, argv, **more)
 
     monkeypatch.setattr(SystemLauncher, "run", watched)
     auth_file(tmp_path, host, PASSWORD)

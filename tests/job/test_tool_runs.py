@@ -144,10 +144,14 @@ def test_the_deadline_is_ours(tmp_path: Path, bench: Bench) -> None:
         pytest.param("exec dd if=/dev/zero of=/dev/null bs=200M count=1", id="the program itself"),
     ],
 )
-def test_out_of_memory(tmp_path: Path, bench: Bench, script: str) -> None:
+def test_out_of_memory(tmp_path: Path, bench: Bench, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service = bench.ready(tmp_path)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     _, run = sh(service, script)
     assert run.outcome is RunOutcome.OOM and str(64 << 20) in run.why
+    assert not any(here.iterdir()), "podman's monitor writes a file where it was started"
     never_looks_complete(service, tmp_path)
     nothing_left(bench, run)
 

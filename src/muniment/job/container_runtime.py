@@ -93,9 +93,12 @@ class ContainerRuntime:
         argv = create_argv((), self.dialect, order, self._caller())
         self._step(say("make the container"), *argv, keep=keep)
 
-    def init(self, container: str, keep: Sequence[int]) -> None:
-        """Prepare a container up to the point at which its program would begin."""
-        self._step(say("prepare the container"), *self.dialect.init, container, keep=keep)
+    def init(self, container: str, keep: Sequence[int], cwd: str) -> None:
+        """Prepare a container up to the point at which its program would begin.
+
+        Whoever watches over it from then on may leave a file in the folder it is started in.
+        """
+        self._step(say("prepare the container"), *self.dialect.init, container, keep=keep, cwd=cwd)
 
     def start(self, container: str, *, out: int, err: int, keep: Sequence[int]) -> Attached:
         """Begin the program, its streams in two open files."""
@@ -140,15 +143,17 @@ class ContainerRuntime:
             os.symlink(auth_file, os.path.join(folder, "config.json"))
             yield ("--config", folder), ()
 
-    def _step(self, step: Message, *arguments: str, keep: Sequence[int] = ()) -> Done:
-        done = self._run(_STEP, *arguments, keep=keep)
+    def _step(self, step: Message, *arguments: str, keep: Sequence[int] = (), cwd: str | None = None) -> Done:
+        done = self._run(_STEP, *arguments, keep=keep, cwd=cwd)
         if done.code != 0:
             raise self._failed(step, done)
         return done
 
-    def _run(self, deadline: float, *arguments: str, keep: Sequence[int] = ()) -> Done:
+    def _run(
+        self, deadline: float, *arguments: str, keep: Sequence[int] = (), cwd: str | None = None
+    ) -> Done:
         try:
-            return self._launcher.run([*self._program, *arguments], deadline=deadline, keep=keep)
+            return self._launcher.run([*self._program, *arguments], deadline=deadline, keep=keep, cwd=cwd)
         except OSError as error:
             raise self._not_started(error) from error
 

@@ -30,11 +30,14 @@ class Attached(Protocol):
 class Launcher(Protocol):
     """Starts processes, without a shell, without input, and out of reach of the terminal's keys.
 
-    `keep` are descriptors that the process inherits.  Both raise `OSError` where nothing could be
-    started, and `run` raises `TimeoutError` when its time was over; it has ended the process then.
+    `keep` are descriptors that the process inherits, `cwd` is the folder it works in.  Both raise
+    `OSError` where nothing could be started, and `run` raises `TimeoutError` when its time was over;
+    it has ended the process then.
     """
 
-    def run(self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = ()) -> Done:
+    def run(
+        self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = (), cwd: str | None = None
+    ) -> Done:
         """Run a process to its end."""
 
     def start(self, argv: Sequence[str], *, out: int, err: int, keep: Sequence[int] = ()) -> Attached:
@@ -44,7 +47,9 @@ class Launcher(Protocol):
 class SystemLauncher:
     """Real processes of this machine."""
 
-    def run(self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = ()) -> Done:
+    def run(
+        self, argv: Sequence[str], *, deadline: float, keep: Sequence[int] = (), cwd: str | None = None
+    ) -> Done:
         """Run a process to its end."""
         try:
             done = subprocess.run(
@@ -55,6 +60,7 @@ class SystemLauncher:
                 check=False,
                 start_new_session=True,
                 pass_fds=tuple(keep),
+                cwd=cwd,
             )
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"no end within {deadline:g} s") from error

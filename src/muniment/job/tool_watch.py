@@ -95,7 +95,7 @@ class Watch:
             raise ContainerDiffers(why=differs, runtime=self.runtime.name)
         self.network = NoNetwork(Proof.INSPECTED, _LOOPBACK)
         if self.runtime.dialect.init:
-            self.runtime.init(self.order.container, self.keep)
+            self.runtime.init(self.order.container, self.keep, self.folder.path)
             seen = self._looked()
             self._prove(seen, Proof.READ)
         return seen

@@ -114,7 +114,7 @@ def _make_image(place: Path, runtime: ContainerRuntime, program: _Program) -> No
     order = Order("muniment-demo", image.id, (program.path,), _LIMITS, (Mount(str(outputs), OUTPUTS, True),))
     try:
         runtime.create(order, ())
-        runtime.init("muniment-demo", ())
+        runtime.init("muniment-demo", (), str(place))
     finally:
         runtime.remove("muniment-demo")
 
