@@ -28,7 +28,7 @@ from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
 from muniment.path import RelPath
 
-FORMAT = 3
+FORMAT = 4
 _STATE = RelPath.parse(".muniment")
 SETTLED_NS = 2_000_000_000
 """What changed less than so long ago may change again without looking so."""
@@ -87,6 +87,18 @@ def _groups(stretch: Stretch) -> Iterator[tuple[bytes, Known, int]]:
             hashes = tuple(digests[start : start + 64] for start in range(at, end, 64))
             yield key, Known(tuple(rows[row:to]), hashes), when
         row, at = to, end
+
+
+def _fits(record: bytes) -> bool:
+    """Whether a record's counts are those of its bytes: nothing is allocated by their word alone."""
+    if len(record) < _HEAD.size:
+        return False
+    groups, extents, files, cuts = _HEAD.unpack_from(record)
+    begin = _HEAD.size + groups * _GROUP.size
+    if begin + extents * NOTE.size + files * 32 + cuts * 4 != len(record):
+        return False
+    notes = list(_GROUP.iter_unpack(record[_HEAD.size : begin]))
+    return sum([note[2] for note in notes]) == extents and sum([note[3] for note in notes]) == files
 
 
 def _ids(record: bytes) -> Iterator[bytes]:
@@ -284,7 +296,8 @@ class Cache:
         if row is None or not all(isinstance(one, bytes) for one in row[1:]):
             return 0, b"", b""
         number, key, seal, record = row
-        return (number, key, record) if seal == _seal(place, key, record) else (0, b"", b"")
+        sound = seal == _seal(place, key, record) and _fits(record)
+        return (number, key, record) if sound else (0, b"", b"")
 
     def _row(self, query: str, key: bytes | int) -> Any:
         """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
