@@ -98,7 +98,7 @@ def _fits(record: bytes) -> bool:
     if begin + extents * NOTE.size + files * 32 + cuts * 4 != len(record):
         return False
     notes = list(_GROUP.iter_unpack(record[_HEAD.size : begin]))
-    return sum([note[2] for note in notes]) == extents and sum([note[3] for note in notes]) == files
+    return bool(sum([note[2] for note in notes]) == extents and sum([note[3] for note in notes]) == files)
 
 
 def _ids(record: bytes) -> Iterator[bytes]:
