@@ -16,20 +16,18 @@ import hashlib
 import marshal
 import os
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muniment.bundle.extract import extract_kept
+from muniment.backup.cache import Cache, open_base
 from muniment.bundle.index import Index
 from muniment.bundle.join import join
 from muniment.bundle.manifest import Heading
-from muniment.bundle.model import Known, Row
+from muniment.bundle.model import Row
 from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
-from muniment.bundle.verify import verify_kept
-from muniment.disk.root import Root
-from muniment.path import RelPath
 
 HEADING = Heading("generic", "default", datetime(2026, 11, 30, tzinfo=UTC), "bench", ["workspace/tree"])
 WORKERS = int(os.environ.get("BENCH_WORKERS", "2"))
@@ -42,53 +40,46 @@ class Store:
         self.place = place
         place.mkdir(exist_ok=True)
         self.table: dict[bytes, tuple[int, int, int]] = self._load("table")
-        self.known: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = self._load(
-            "memory"
-        )
-        self._fresh: dict[bytes, tuple[tuple[tuple[bytes, int, int], ...], tuple[str, ...]]] = {}
         self._packs: dict[int, int] = {}
 
     def _load(self, name: str) -> dict:  # type: ignore[type-arg]
         path = self.place / name
         return marshal.loads(path.read_bytes()) if path.exists() else {}
 
-    def recall(self, key: bytes) -> Known | None:
-        found = self.known.get(key)
-        if found is None:
-            return None
-        self._fresh[key] = found
-        return Known(*found)
-
-    def remember(self, key: bytes, known: Known) -> None:
-        self._fresh[key] = (known.extents, known.files)
-
     def save(self, tree: Path) -> None:
-        self.known = self._load("memory")
         number = len(list(self.place.glob("pack-*")))
         fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
         at = 0
-        with (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack, Tree(fd) as source:
-            entries = source.entries("files/workspace")
+        memory = remembering(self.place / "memory.sqlite", fd)
+        memory.trust(self.table.__contains__)
+        fresh = False
+        with (
+            memory,
+            (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack,
+            Tree(fd) as source,
+        ):
             packing = Packing(
-                entries,
+                source.segments("files/workspace"),
                 source,
                 HEADING,
                 workers=WORKERS,
-                memory=self,
+                memory=memory,
                 have=self.table.__contains__,
                 shared=lambda entry: True,
             )
             for extent in packing:
                 if extent.piece is not None and extent.id not in self.table:
+                    fresh = True
                     self.table[extent.id] = (number, at, len(extent.piece))
                     at += pack.write(extent.piece)
             pack.flush()
             os.fsync(pack.fileno())
+            memory.keep({})
         os.close(fd)
         index = packing.index
         (self.place / f"index-{number}").write_bytes(index.to_bytes())
-        (self.place / "table").write_bytes(marshal.dumps(self.table))
-        (self.place / "memory").write_bytes(marshal.dumps(self._fresh))
+        if fresh:
+            (self.place / "table").write_bytes(marshal.dumps(self.table))
         print(f"{packing.files} files, {len(index)} extents, {at + len(index.to_bytes())} bytes new")
 
     def index(self) -> Index:
@@ -101,6 +92,13 @@ class Store:
         if fd is None:
             fd = self._packs[number] = os.open(self.place / f"pack-{number}", os.O_RDONLY)
         return os.pread(fd, length, offset)
+
+
+def remembering(place: Path, tree: int) -> Cache:
+    """The cache of the program itself, which here believes what lies in memory too; no share is read
+    again, since no peer does that."""
+    fact = os.fstat(tree)
+    return Cache(open_base(str(place)), time.time_ns(), device=fact.st_dev, share=None)
 
 
 def tar(out: Path, tree: Path) -> None:
@@ -136,11 +134,17 @@ def main() -> None:
     elif verb == "tar":
         tar(place, Path(sys.argv[3]))
     elif verb == "restore":
+        from muniment.bundle.extract import extract_kept
+        from muniment.disk.root import Root
+        from muniment.path import RelPath
+
         store, dest = Store(place), Path(sys.argv[3])
         with Root.open(dest.parent) as root:
             where = RelPath.parse(dest.name)
             extract_kept(store.index(), store.fetch, root, where, outside_links=True, workers=WORKERS)
     elif verb == "verify":
+        from muniment.bundle.verify import verify_kept
+
         store = Store(place)
         print(verify_kept(store.index(), store.fetch, workers=WORKERS).files)
     elif verb == "one":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from struct import pack
 
@@ -12,7 +13,7 @@ import pytest
 from tests.backup.world import World
 
 from muniment.backup import cache as memory
-from muniment.backup import walk
+from muniment.bundle import segments
 from muniment.bundle.model import Entry
 from muniment.bundle.tree import Tree
 
@@ -112,7 +113,9 @@ def test_another_content_under_the_same_time_is_seen_by_its_ctime(
 
 def test_one_difference_ends_all_credit(settled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that lies about times: what is read anew differs, so everything is read."""
-    monkeypatch.setattr(walk, "_mark", lambda fact: pack("<QQ", fact.st_ino, fact.st_size))
+    monkeypatch.setattr(segments, "mark", lambda fact: pack("<QQ", fact.st_ino, fact.st_size))
+    told = attrgetter("st_mode", "st_dev", "st_ino", "st_size", "st_size", "st_size")
+    monkeypatch.setattr(segments, "_told", told)
     settled.snapshot()
     for number in range(60):
         forge(settled.workspace / "notes" / f"{number:02}" / "text.md", f"lies {number}\n" * 2000)

@@ -17,7 +17,7 @@ from tests.backup.world import World, rows
 
 from muniment.backup import cache as memory
 from muniment.backup.cache import Cache
-from muniment.bundle.model import Known
+from muniment.bundle.model import NOTE, Note, Stretch
 from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.record.state import open_workspace
@@ -297,7 +297,7 @@ def test_a_base_with_other_columns_is_begun_anew(eager: World, monkeypatch: pyte
     (place,) = (eager.place / "cache").glob("*.sqlite")
     place.unlink()
     with closing(sqlite3.connect(place)) as base, base:
-        base.execute("CREATE TABLE groups (key BLOB PRIMARY KEY, other TEXT)")
+        base.execute("CREATE TABLE stretches (key BLOB PRIMARY KEY, other TEXT)")
     receipt = eager.snapshot()
     assert eager.reading(receipt).verify().files == receipt.files
     with files_read(monkeypatch) as again:
@@ -308,16 +308,20 @@ def test_a_base_with_other_columns_is_begun_anew(eager: World, monkeypatch: pyte
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE groups SET files = zeroblob(length(files))",
-        "UPDATE groups SET extents = zeroblob(length(extents))",
-        "UPDATE groups SET extents = x'00'",
-        "UPDATE groups SET extents = 'text', files = 7",
-        "UPDATE groups SET size = 'many', checked = 'never'",
-        "UPDATE groups SET seal = x''",
+        "UPDATE stretches SET record = zeroblob(length(record))",
+        "UPDATE stretches SET record = substr(record, 1, length(record) - 1)",
+        "UPDATE stretches SET record = x'00'",
+        "UPDATE stretches SET record = 'text', key = 7",
+        "UPDATE stretches SET key = zeroblob(32)",
+        "UPDATE stretches SET size = 'many', checked = 'never'",
+        "UPDATE stretches SET size = -1, checked = -1",
+        "UPDATE stretches SET place = 'text' || id",
+        "UPDATE stretches SET place = x'ff' || place",
+        "UPDATE stretches SET seal = x''",
         "UPDATE facts SET value = 'now'",
         # Each row says what another one should.
-        "UPDATE groups SET extents = (SELECT extents FROM groups LIMIT 1),"
-        " files = (SELECT files FROM groups LIMIT 1), seal = (SELECT seal FROM groups LIMIT 1)",
+        "UPDATE stretches SET record = (SELECT record FROM stretches LIMIT 1),"
+        " key = (SELECT key FROM stretches LIMIT 1), seal = (SELECT seal FROM stretches LIMIT 1)",
         "UPDATE copies SET size = 1",
     ],
 )
@@ -364,19 +368,58 @@ def test_a_clock_that_went_back(eager: World, monkeypatch: pytest.MonkeyPatch) -
     assert len(again) == 21
 
 
+def keep_one(cache: Cache, place: bytes, *, stretch: bytes = b"") -> None:
+    """A stretch of one group of 100 bytes, whose key is its place."""
+    rows = NOTE.pack(place, 100, 0)
+    cache.learn(place, stretch, Stretch([Note(place, 1, 1, 0)], rows, b"", ()))
+
+
 def test_the_share_that_is_read_anew_begins_with_what_was_looked_at_longest_ago(tmp_path: Path) -> None:
     """On the cache alone: thirty groups of one size, checked in this order; each run takes the next."""
     place = str(tmp_path / "cache.sqlite")
     order = [bytes([number]) * 32 for number in (5, 3, 9, 1, 7, *range(10, 35))]
     for now, key in enumerate(order):
-        with Cache(memory._open(place), 1000 + now) as one:
-            one._used.update(order[:now])  # what was unchanged keeps the time of its last look
-            one.remember(key, Known(((key, 100, 0),), ()))
+        with Cache(memory.open_base(place), 1000 + now) as one:
+            one.trust(lambda extent: True)
+            for known in order[:now]:  # what was unchanged keeps the time of its last look
+                if one.recall(known) is not None:
+                    keep_one(one, known)
+                else:
+                    one._checked[known] = 1000 + order.index(known)
+                    keep_one(one, known)
+            keep_one(one, key)
             one.keep({})
     for run in range(30):
-        with Cache(memory._open(place), 5000 + run) as cache:
+        with Cache(memory.open_base(place), 5000 + run) as cache:
             cache.trust(lambda extent: True)
             again = [key for key in order if cache.recall(key) is None]
             assert again == [order[run]]
-            cache.remember(order[run], Known(((order[run], 100, 0),), ()))
+            for key in order:
+                keep_one(cache, key)
             cache.keep({})
+
+
+def test_of_a_stretch_too_the_share_is_what_was_looked_at_longest_ago(tmp_path: Path) -> None:
+    """Three stretches of ten groups each: one group of one of them is read anew in each run, and the other
+    two are known as a whole."""
+    place = str(tmp_path / "cache.sqlite")
+    keys = [[bytes([50 * stretch + group + 1]) * 32 for group in range(10)] for stretch in range(3)]
+
+    def learn(cache: Cache, members: list[bytes]) -> None:
+        rows = b"".join(NOTE.pack(key, 100, 0) for key in members)
+        cache.learn(members[0], b"!" * 32, Stretch([Note(key, 1, 1, 0) for key in members], rows, b"", ()))
+
+    with Cache(memory.open_base(place), 1000) as cache:
+        for members in keys:
+            learn(cache, members)
+        cache.keep({})
+    seen: list[bytes] = []
+    for run in range(30):
+        with Cache(memory.open_base(place), 5000 + run) as cache:
+            cache.trust(lambda extent: True)
+            for members in keys:
+                if cache.stretch(members[0], b"!" * 32) is None:
+                    seen += [key for key in members if cache.recall(key) is None]
+                    learn(cache, members)
+            cache.keep({})
+    assert sorted(seen) == sorted(key for members in keys for key in members), "each once in thirty runs"

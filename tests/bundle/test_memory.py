@@ -15,7 +15,7 @@ from muniment.bundle.errors import BadExtent
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import Limits, raw
 from muniment.bundle.index import Index
-from muniment.bundle.model import Entry, Known, Row
+from muniment.bundle.model import NOBODY, NOTE, Entry, Known, Row, Stretch
 from muniment.bundle.pack import Packing, Unsorted
 from muniment.bundle.tree import Tree
 from muniment.bundle.vault import Limits as TenantLimits
@@ -32,12 +32,25 @@ class Notebook:
 
     def __init__(self) -> None:
         self.notes: dict[bytes, Known] = {}
+        self.stretches: dict[tuple[bytes, bytes], Stretch] = {}
+
+    def stretch(self, first: bytes, key: bytes) -> Stretch | None:
+        return self.stretches.get((first, key))
 
     def recall(self, key: bytes) -> Known | None:
         return self.notes.get(key)
 
-    def remember(self, key: bytes, known: Known) -> None:
-        self.notes[key] = known
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
+        rows = list(NOTE.iter_unpack(stretch.rows))
+        files = [stretch.digests[at : at + 32].hex() for at in range(0, len(stretch.digests), 32)]
+        for note in stretch.notes:
+            known = Known(tuple(rows[: note.extents]), tuple(files[: note.files]))
+            rows, files = rows[note.extents :], files[note.files :]
+            if note.key != NOBODY:
+                self.notes[note.key] = known
+        assert not rows and not files
+        if key:
+            self.stretches[first, key] = stretch
 
 
 class Counting:

@@ -7,24 +7,29 @@ difference ends its credit (spec 4, what goes in).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import starmap
 from pathlib import Path
-from struct import Struct
+from struct import Struct, pack, unpack_from
+from struct import error as StructError
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
-from muniment.bundle.model import Known
+from muniment.bundle.model import NOBODY, NOTE, Known, Note, Stretch
 from muniment.digest import sha256
 from muniment.disk import platform
 from muniment.disk.root import Root
 from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
-from muniment.record.state import FOLDER
+from muniment.path import RelPath
 
-FORMAT = 2
+FORMAT = 4
+_STATE = RelPath.parse(".muniment")
 SETTLED_NS = 2_000_000_000
 """What changed less than so long ago may change again without looking so."""
 
@@ -34,15 +39,73 @@ UNDATED = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 SHARE = 30
 """One part in so many of what is known is read anew in each run."""
 
-_ROW = Struct("<32sII")
+_HEAD = Struct("<IIII")
+"""Of a record: groups, extents, files, cuts; all that counts follows in this order."""
+
+_GROUP = Struct("<32sIIIq")
+"""A group: its key, members, extents, files, and when it was read last."""
+
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS groups
-  (key BLOB PRIMARY KEY, extents BLOB NOT NULL, files BLOB NOT NULL, size INTEGER NOT NULL,
-   checked INTEGER NOT NULL, seal BLOB NOT NULL)
+CREATE TABLE IF NOT EXISTS stretches
+  (id INTEGER PRIMARY KEY, place BLOB NOT NULL UNIQUE, key BLOB NOT NULL, size INTEGER NOT NULL,
+   checked INTEGER NOT NULL, seal BLOB NOT NULL, record BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS groups (key INTEGER NOT NULL, place BLOB NOT NULL, PRIMARY KEY (key, place))
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS copies (stamp BLOB PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TEMP TABLE fresh
+  (place BLOB PRIMARY KEY, key BLOB, size INTEGER, checked INTEGER, seal BLOB, record BLOB);
 """
+
+
+def _to_bytes(one: Stretch) -> bytes:
+    """A stretch as it is kept, with the time of its groups."""
+    head = _HEAD.pack(len(one.notes), len(one.rows) // NOTE.size, len(one.digests) // 32, len(one.cuts))
+    groups = b"".join(starmap(_GROUP.pack, one.notes))
+    return b"".join((head, groups, one.rows, one.digests, pack(f"<{len(one.cuts)}I", *one.cuts)))
+
+
+def _read(record: bytes) -> Stretch:
+    """The stretch of bytes that were written by `_to_bytes`."""
+    groups, extents, files, count = _HEAD.unpack_from(record)
+    rows = _HEAD.size + groups * _GROUP.size
+    digests = rows + extents * NOTE.size
+    cuts = digests + files * 32
+    # Plain tuples are enough where there are very many.
+    notes = cast("list[Note]", list(_GROUP.iter_unpack(record[_HEAD.size : rows])))
+    return Stretch(notes, record[rows:digests], record[digests:cuts], unpack_from(f"<{count}I", record, cuts))
+
+
+def _groups(stretch: Stretch) -> Iterator[tuple[bytes, Known, int]]:
+    """The groups that may be believed: key, what each gave, and when it was read last."""
+    rows = list(NOTE.iter_unpack(stretch.rows))
+    digests = stretch.digests.hex()
+    row = at = 0
+    for key, _, extents, files, when in stretch.notes:
+        to, end = row + extents, at + 64 * files
+        if key != NOBODY:
+            hashes = tuple(digests[start : start + 64] for start in range(at, end, 64))
+            yield key, Known(tuple(rows[row:to]), hashes), when
+        row, at = to, end
+
+
+def _fits(record: bytes) -> bool:
+    """Whether a record's counts are those of its bytes: nothing is allocated by their word alone."""
+    if len(record) < _HEAD.size:
+        return False
+    groups, extents, files, cuts = _HEAD.unpack_from(record)
+    begin = _HEAD.size + groups * _GROUP.size
+    if begin + extents * NOTE.size + files * 32 + cuts * 4 != len(record):
+        return False
+    notes = list(_GROUP.iter_unpack(record[_HEAD.size : begin]))
+    return bool(sum([note[2] for note in notes]) == extents and sum([note[3] for note in notes]) == files)
+
+
+def _ids(record: bytes) -> Iterator[bytes]:
+    """The ids of all extents of a record."""
+    groups, extents, *_ = _HEAD.unpack_from(record)
+    at = _HEAD.size + groups * _GROUP.size
+    return iter([row[0] for row in NOTE.iter_unpack(record[at : at + extents * NOTE.size])])
 
 
 class Cache:
@@ -53,15 +116,27 @@ class Cache:
     may be those of another clock.  `lied` says that it was wrong about something.
     """
 
-    def __init__(self, base: sqlite3.Connection, probe: int, *, device: int = 0, dated: bool = True) -> None:
+    def __init__(
+        self,
+        base: sqlite3.Connection,
+        probe: int,
+        *,
+        device: int = 0,
+        dated: bool = True,
+        share: int | None = SHARE,
+    ) -> None:
         self.settled_ns = probe - SETTLED_NS if dated else 0
         self.device = device
         self._base = base
+        self._share = share
         self._has: Callable[[bytes], bool] = lambda extent: False
-        self._again: set[bytes] = set()
-        self._seen: dict[bytes, tuple[bytes, bytes, int, int]] = {}
-        self._used: set[bytes] = set()
+        self._again: dict[bytes, set[bytes]] = {}
+        self._doubted: dict[bytes, Known] = {}
+        self._checked: dict[bytes, int] = {}
+        self._near: tuple[bytes, dict[bytes, tuple[Known, int]]] = (b"", {})  # the record used last
+        self._used: set[int] = set()
         self._now = probe
+        self._forgets = False
         self.lied = False
         self._begin()
 
@@ -85,12 +160,12 @@ class Cache:
                 place.unlink(missing_ok=True)
             base = _connect(place)
         except (OSError, sqlite3.Error):
-            base = _open(":memory:")
+            base = open_base(":memory:")
         try:
             return cls(base, probe, device=fact.st_dev, dated=dated)
         except sqlite3.Error:
             base.close()
-            return cls(_open(":memory:"), probe, device=fact.st_dev, dated=dated)
+            return cls(open_base(":memory:"), probe, device=fact.st_dev, dated=dated)
 
     def _begin(self) -> None:
         row = self._base.execute("SELECT value FROM facts WHERE name = 'probe'").fetchone()
@@ -99,18 +174,40 @@ class Cache:
         self._choose()
 
     def _forget(self) -> None:
+        self._base.execute("DELETE FROM stretches")
         self._base.execute("DELETE FROM groups")
         self._base.execute("DELETE FROM copies")
 
     def _choose(self) -> None:
         """Which groups are read anew: the oldest looks first, until they are a share of all bytes."""
-        (total,) = self._base.execute("SELECT coalesce(sum(size), 0) FROM groups").fetchone()
-        left = -(-int(total) // SHARE)
-        for key, size in self._base.execute("SELECT key, size FROM groups ORDER BY checked, key"):
-            if left <= 0:
-                break
-            self._again.add(key)
-            left -= size if isinstance(size, int) else 0
+        if self._share is None:
+            return
+        (total,) = self._base.execute("SELECT coalesce(sum(size), 0) FROM stretches").fetchone()
+        left = -(-int(total) // self._share)
+        # What is open of the stretches looked into so far: when a group was read last, its key, …
+        open_: list[tuple[int, bytes, bytes, int]] = []
+        rows = self._base.execute("SELECT checked, place FROM stretches ORDER BY checked, place")
+        row = rows.fetchone()
+        while left > 0 and (row or open_):
+            if row and not (open_ and isinstance(row[0], int) and open_[0][0] < row[0]):
+                place = row[1]
+                for key, size, when in self._sizes(place):
+                    heappush(open_, (when, place, key, size))
+                row = rows.fetchone()
+                continue
+            _, place, key, size = heappop(open_)
+            self._again.setdefault(place, set()).add(key)
+            left -= size
+
+    def _sizes(self, place: object) -> list[tuple[bytes, int, int]]:
+        """The groups of a stretch: key, raw bytes, and when each was read last."""
+        record = self._record(place)[2] if isinstance(place, bytes) else b""
+        if not record:
+            return []
+        return [
+            (key, sum(length for _, length, _ in known.extents), when)
+            for key, known, when in _groups(_read(record))
+        ]
 
     def __enter__(self) -> Cache:
         return self
@@ -122,11 +219,10 @@ class Cache:
 
     def extents(self) -> Iterator[bytes]:
         """The ids of everything it knows, to be named to the vault."""
-        with suppress(sqlite3.Error):  # what was not named is not missed: it is asked for when it is made
-            for (packed,) in self._base.execute("SELECT extents FROM groups"):
-                if isinstance(packed, bytes) and len(packed) % _ROW.size == 0:
-                    for one, _, _ in _ROW.iter_unpack(packed):
-                        yield one
+        with suppress(sqlite3.Error, StructError):  # what was not named is asked for when it is made
+            for (record,) in self._base.execute("SELECT record FROM stretches ORDER BY id"):
+                if isinstance(record, bytes):
+                    yield from _ids(record)
 
     def trust(self, has: Callable[[bytes], bool]) -> None:
         """What the vault said that it has."""
@@ -137,41 +233,73 @@ class Cache:
         row = self._row("SELECT size FROM copies WHERE stamp = ?", stamp)
         return None if row is None else int(row[0])
 
+    def stretch(self, first: bytes, key: bytes) -> Stretch | None:
+        """What is known of a whole stretch, if the vault still has all of it (called by the packer)."""
+        place = _place(first)
+        if self.lied or place in self._again:
+            return None
+        number, known, record = self._record(place)
+        if known != key or not key or not all(map(self._has, _ids(record))):
+            return None
+        self._used.add(number)
+        return _read(record)
+
     def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
-        if self.lied or key in self._again:
+        if self.lied:
             return None
-        row = self._known(key)
-        if row is None:
+        place, (known, when) = self._find(key)
+        if known is None:
             return None
-        extents = tuple(_ROW.iter_unpack(row[0]))
-        if not all(self._has(one) for one, _, _ in extents):
+        if key in self._again.get(place, ()):
+            self._doubted[key] = known
             return None
-        self._used.add(key)
-        files = tuple(row[1][at : at + 32].hex() for at in range(0, len(row[1]), 32))
-        return Known(extents, files)
+        if not all(self._has(one) for one, _, _ in known.extents):
+            return None
+        self._checked[key] = when
+        return known
 
-    def remember(self, key: bytes, known: Known) -> None:
-        """Take in what a group gave; one that gives something else than before ends all credit."""
-        extents = b"".join(_ROW.pack(*extent) for extent in known.extents)
-        files = b"".join(bytes.fromhex(one) for one in known.files)
-        if key in self._used:
-            return
-        if key in self._again:
-            row = self._known(key)
-            if row is not None and row != (extents, files):
-                self.lied = True
-        self._seen[key] = (extents, files, sum(extent[1] for extent in known.extents), self._now)
+    def _find(self, key: bytes) -> tuple[bytes, tuple[Known | None, int]]:
+        """Where a group stood and what it gave; most groups that are asked for stood together."""
+        place, near = self._near
+        if key not in near:
+            row = self._row("SELECT place FROM groups WHERE key = ?", _short(key))
+            if row is None or not isinstance(row[0], bytes):
+                return b"", (None, 0)
+            place, record = row[0], self._record(row[0])[2]
+            near = {one: (known, when) for one, known, when in _groups(_read(record))} if record else {}
+            self._near = place, near
+        return place, near.get(key, (None, 0))
 
-    def _known(self, key: bytes) -> tuple[bytes, bytes] | None:
-        """What was written down of a group, if it is byte for byte what was written."""
-        row = self._row("SELECT extents, files, seal FROM groups WHERE key = ?", key)
-        if row is None or not all(isinstance(one, bytes) for one in row):
-            return None
-        extents, files, seal = row
-        return (extents, files) if seal == _seal(key, extents, files) else None
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
+        """Take in what a stretch gave; one that gives something else than before ends all credit."""
+        place = _place(first)
+        notes = [note._replace(when=self._checked.pop(note.key, self._now)) for note in stretch.notes]
+        stretch = stretch._replace(notes=notes)
+        if self._doubted:
+            for name, known, _ in _groups(stretch):
+                doubted = self._doubted.pop(name, None)
+                if doubted is not None and doubted != known:
+                    self.lied = True
+        record = _to_bytes(stretch)
+        size = sum(length for _, length, _ in NOTE.iter_unpack(stretch.rows))
+        row = place, key, size, min(note.when for note in notes), _seal(place, key, record), record
+        try:
+            self._base.execute("INSERT OR REPLACE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", row)
+        except sqlite3.Error:
+            self._forgets = True  # there is no room for it: this run is not remembered
 
-    def _row(self, query: str, key: bytes) -> Any:
+    def _record(self, place: bytes) -> tuple[int, bytes, bytes]:
+        """What was written down of the stretch that begins there, if it is byte for byte what was
+        written: its number, its key and its record; nothing otherwise."""
+        row = self._row("SELECT id, key, seal, record FROM stretches WHERE place = ?", place)
+        if row is None or not all(isinstance(one, bytes) for one in row[1:]):
+            return 0, b"", b""
+        number, key, seal, record = row
+        sound = seal == _seal(place, key, record) and _fits(record)
+        return (number, key, record) if sound else (0, b"", b"")
+
+    def _row(self, query: str, key: bytes | int) -> Any:
         """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
         try:
             return self._base.execute(query, (key,)).fetchone()
@@ -180,23 +308,42 @@ class Cache:
 
     def keep(self, copies: Mapping[bytes, int]) -> None:
         """After the vault has acknowledged: what this run saw replaces what was known."""
+        if self._forgets:
+            return
         with suppress(sqlite3.Error), self._base:
             if self.lied:
                 self._forget()
-            self._base.execute("CREATE TEMP TABLE used (key BLOB PRIMARY KEY) WITHOUT ROWID")
-            self._base.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((key,) for key in self._used))
-            self._base.execute("DELETE FROM groups WHERE key NOT IN (SELECT key FROM used)")
-            self._base.executemany(
-                "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?, ?)",
-                ((key, *row, _seal(key, *row[:2])) for key, row in self._seen.items()),
+            self._base.execute("CREATE TEMP TABLE used (id INTEGER PRIMARY KEY)")
+            self._base.executemany("INSERT INTO used VALUES (?)", ((number,) for number in self._used))
+            self._base.execute("DELETE FROM stretches WHERE id NOT IN (SELECT id FROM used)")
+            self._base.execute("DELETE FROM groups WHERE place NOT IN (SELECT place FROM stretches)")
+            for place, record in self._base.execute("SELECT place, record FROM fresh"):
+                keys = {note[0] for note in _read(record).notes} - {NOBODY}
+                self._base.executemany(
+                    "INSERT OR IGNORE INTO groups VALUES (?, ?)", ((_short(key), place) for key in keys)
+                )
+            self._base.execute(
+                "INSERT OR REPLACE INTO stretches (place, key, size, checked, seal, record)"
+                " SELECT place, key, size, checked, seal, record FROM fresh ORDER BY rowid"
             )
             self._base.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies.items())
             self._base.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._now,))
 
 
-def _seal(key: bytes, extents: bytes, files: bytes) -> bytes:
+def _place(first: bytes) -> bytes:
+    """The name of a stretch that begins at that path: the cache holds no path."""
+    return hashlib.sha256(first).digest()[:16]
+
+
+def _short(key: bytes) -> int:
+    return int.from_bytes(key[:8], "little", signed=True)
+
+
+def _seal(place: bytes, key: bytes, record: bytes) -> bytes:
     """Tells a row that was damaged: the base itself would give it out as it is."""
-    return bytes.fromhex(sha256(b"%d %b%b%b" % (len(extents), key, extents, files)).hex)[:16]
+    state = hashlib.sha256(b"%d %d %b%b" % (len(place), len(key), place, key))
+    state.update(record)
+    return state.digest()[:16]
 
 
 def _dates_every_write(fd: int) -> bool:
@@ -218,20 +365,20 @@ def _dates_every_write(fd: int) -> bool:
 
 def _connect(place: Path) -> sqlite3.Connection:
     try:
-        return _open(str(place))
+        return open_base(str(place))
     except sqlite3.DatabaseError:
         place.unlink(missing_ok=True)
-        return _open(str(place))
+        return open_base(str(place))
 
 
-def _open(place: str) -> sqlite3.Connection:
+def open_base(place: str) -> sqlite3.Connection:
     base = sqlite3.connect(place, timeout=5, check_same_thread=False)
     try:
         base.execute("PRAGMA journal_mode = DELETE")
         base.execute("PRAGMA synchronous = NORMAL")
         base.executescript(_SCHEMA)
         # One that has other columns was made by something else.
-        base.execute("SELECT key, extents, files, size, checked, seal FROM groups LIMIT 1").fetchone()
+        base.execute("SELECT id, place, key, size, checked, seal, record FROM stretches LIMIT 1").fetchone()
         base.execute("SELECT stamp, size FROM copies LIMIT 1").fetchone()
         base.execute("SELECT name, value FROM facts LIMIT 1").fetchone()
     except sqlite3.Error:
@@ -244,7 +391,7 @@ def _probe(root: Root) -> int:
     """Now, by the clock of the root's file system, in nanoseconds; 0 when nothing can be written."""
     name = scratch_name()
     try:
-        folder = root.open_folder(FOLDER)
+        folder = root.open_folder(_STATE)
     except MunimentError:
         return 0
     try:

@@ -20,9 +20,10 @@ from types import TracebackType
 from muniment.backup.excludes import DATA, EXTRA, WORKSPACE, Excludes, Only
 from muniment.backup.model import OK, ExtraPath
 from muniment.backup.survey import Section, folders
-from muniment.backup.walk import FOLDED, Seen, Walk
+from muniment.backup.walk import FOLDED, Many, Seen, Walk
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Entry, Fault
+from muniment.bundle.segments import Segment, one_by_one
 from muniment.bundle.tar import wire
 from muniment.bundle.tree import Tree
 from muniment.clock import Clock
@@ -88,7 +89,7 @@ class Content:
     ) -> None:
         self._held.close()
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Entry | Segment]:
         # All folders are opened before the first entry is given: a helper that is forked then has them.
         further = [self._further(one) for one in self.extra if one.status == OK]
         first, last = self._section(DATA), self._section(WORKSPACE)
@@ -97,16 +98,19 @@ class Content:
             data = self.api[name]
             yield Entry(f"api/{name}", Kind.FILE, 0o644, created, len(data), content=data)
         yield from chain(*first)
-        yield from merge(*further, key=lambda entry: wire(entry.path))
+        if len(further) == 1:
+            yield from further[0]
+        else:
+            yield from merge(*map(one_by_one, further), key=lambda entry: wire(entry.path))
         yield from chain(*last)
         found = [*map(str, self.warnings), *map(sentence, self.faults)]
         # The plan has told some of it already.
         self.told[:] = dict.fromkeys([*self.told, *found])
 
-    def _section(self, name: str) -> list[Iterable[Entry]]:
+    def _section(self, name: str) -> list[Iterable[Entry | Segment]]:
         return [self._folder(section) for section in folders(self.places) if section.name == name]
 
-    def _further(self, one: ExtraPath) -> Iterable[Entry]:
+    def _further(self, one: ExtraPath) -> Iterable[Entry | Segment]:
         path = Path(one.src)
         try:
             is_folder = stat.S_ISDIR(path.lstat().st_mode)
@@ -118,7 +122,7 @@ class Content:
         # A lone file or link: its folder is opened, and nothing else in it is looked at.
         return self._folder(Section(EXTRA, path.parent, f"files/{EXTRA}"), path.name, one.bundle)
 
-    def _folder(self, section: Section, only: str = "", as_path: str = "") -> Iterable[Entry]:
+    def _folder(self, section: Section, only: str = "", as_path: str = "") -> Iterable[Entry | Segment]:
         """A folder, opened now; with `only`, of it the one thing of that name, which stands at `as_path`."""
         try:
             root = self._held.enter_context(Root.open(section.path))
@@ -135,7 +139,9 @@ class Content:
         self._trees[key] = (root, tree)
         return self._below(root, key, section, only, as_path)
 
-    def _below(self, root: Root, key: str, section: Section, only: str, as_path: str) -> Iterator[Entry]:
+    def _below(
+        self, root: Root, key: str, section: Section, only: str, as_path: str
+    ) -> Iterator[Entry | Segment]:
         walk = Walk(
             root.fd,
             section.name,
@@ -144,22 +150,28 @@ class Content:
             section.passed,
             self.keep_outside_links,
             raw_databases=self.full,
+            settled_ns=self.settled_ns,
+            device=self.device,
             exclusions=[] if only else self.exclusions,
             faults=self.faults,
         )
         if not only:
-            fact = os.fstat(root.fd)
-            yield Entry(section.bundle, Kind.DIRECTORY, fact.st_mode & 0o7777, fact.st_mtime_ns)
+            itself = (wire(section.bundle), (section.bundle, os.fstat(root.fd), ""))
+            yield Segment("", "", [itself])
         # What lies beside a database that could not be copied, until its place in the order comes.
         beside: list[Entry] = []
-        for seen in walk:
-            path = as_path or f"{section.bundle}/{seen.rel}"
-            while beside and wire(beside[0].path) < wire(path):
-                yield beside.pop(0)
-            yield self._entry(seen, root, key, path)
-            if path in self._raw:
-                beside = [*beside, *self._companions(seen, root, key, path, walk)]
-                beside.sort(key=lambda entry: wire(entry.path))
+        for part in walk.parts():
+            if isinstance(part, Many) and not beside and not only:
+                yield Segment(f"{section.bundle}/{part.below}", f"{key}\0{part.below}", part.part)
+                continue
+            for seen in part.each() if isinstance(part, Many) else (part,):
+                path = as_path or f"{section.bundle}/{seen.rel}"
+                while beside and wire(beside[0].path) < wire(path):
+                    yield beside.pop(0)
+                yield self._entry(seen, root, key, path)
+                if path in self._raw:
+                    beside = [*beside, *self._companions(seen, root, key, path, walk)]
+                    beside.sort(key=lambda entry: wire(entry.path))
         yield from beside
 
     def _companions(self, seen: Seen, root: Root, key: str, path: str, walk: Walk) -> list[Entry]:

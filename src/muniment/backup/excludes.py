@@ -65,6 +65,29 @@ class Excludes:
             else:
                 section, path = anchor(pattern)
                 self._anchored[WORKSPACE if one_section else section, path] = pattern
+        self._above = {
+            (section, path.rpartition("/")[0])
+            for section, path in (*self_loop, *always_in, *self._on_the_way, *self._anchored)
+        }
+
+    def by_name(self, section: str, folder: str) -> bool:
+        """Whether for everything that lies in a folder, other than at the top, `left_out_by_name` says
+        the same as `reason` does.
+
+        >>> rules = Excludes(user=["workspace/a/b"])
+        >>> rules.by_name("workspace", "a"), rules.by_name("workspace", "c")
+        (False, True)
+        """
+        return not (
+            not folder
+            or self._globs
+            or (section, folder) in self._above
+            or (section, folder) in self._hollow
+            or any(
+                section == one and (folder == place or folder.startswith(f"{place}/"))
+                for one, place in self._always_in
+            )
+        )
 
     def reason(self, section: str, path: str) -> Reason | None:
         """Why an entry of a section is left out; None when it is kept.
@@ -95,7 +118,7 @@ class Excludes:
     def _by_rule(self, section: str, path: str, name: str, at_top: bool) -> Reason | None:
         if self._by_user(section, path):
             return Reason.USER_RULE
-        if name == "__pycache__" or name.endswith(".pyc"):
+        if left_out_by_name(name):
             return Reason.DEFAULT_RULE
         if at_top and name in self._defaults.get(section, frozenset()):
             return Reason.DEFAULT_RULE
@@ -121,6 +144,15 @@ class Excludes:
         return [pattern for pattern in self._user if pattern not in self._used]
 
 
+def left_out_by_name(name: str) -> bool:
+    """Whether a name alone says that this can be made again.
+
+    >>> left_out_by_name("__pycache__"), left_out_by_name("a.pyc"), left_out_by_name("a.py")
+    (True, True, False)
+    """
+    return name == "__pycache__" or name.endswith(".pyc")
+
+
 class Only(Excludes):
     """Leaves out everything at the top but one name.
 
@@ -131,6 +163,10 @@ class Only(Excludes):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
+
+    def by_name(self, section: str, folder: str) -> bool:
+        """Never."""
+        return False
 
     def reason(self, section: str, path: str) -> Reason | None:
         """Why an entry is left out."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from muniment.backup.excludes import DATA, EXTRA, WORKSPACE, Excludes, anchor
 from muniment.backup.model import ABSENT, OK, ApiFile, ExtraPath, Item
 from muniment.backup.rules_file import RulesFile
-from muniment.backup.walk import Walk
+from muniment.backup.walk import Many, Seen, Walk
 from muniment.bundle.manifest import Exclusion
 from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
@@ -150,19 +150,21 @@ def _warn_of_unfenced(seen: Surveyed, places: Places, rules: RulesFile) -> None:
 
 def _survey_section(seen: Surveyed, walk: Walk, place: str, places: Places) -> None:
     totals: dict[str, tuple[Kind, int, int]] = {}
-    for one in walk:
-        top, _, rest = one.rel.partition("/")
-        kind, size, files = totals.get(top, (one.kind, 0, 0))
-        is_file = one.kind is Kind.FILE
-        totals[top] = (one.kind if not rest else kind, size + one.size, files + is_file)
-        name = one.rel.rpartition("/")[2]
-        if is_file and name in places.secret:
-            seen.warnings.append(
-                say(
-                    "{path} holds secrets and would be stored in plain text",
-                    path=printable(f"{walk.section}/{one.rel}"),
-                )
-            )
+    for part in walk.parts():
+        if isinstance(part, Many) and part.below:
+            top = part.below.partition("/")[0]
+            kind, size, files = totals[top]  # a folder stands before what lies in it
+            sizes = [fact.st_size for _, (_, fact, _) in part.part if stat.S_ISREG(fact.st_mode)]
+            totals[top] = kind, size + sum(sizes), files + len(sizes)
+            if not places.secret.isdisjoint(look[0] for _, look in part.part):
+                for one in part.each():
+                    _warn_of_secret(seen, one, walk, places)
+            continue
+        for one in part.each() if isinstance(part, Many) else (part,):
+            top, _, rest = one.rel.partition("/")
+            kind, size, files = totals.get(top, (one.kind, 0, 0))
+            totals[top] = (one.kind if not rest else kind, size + one.size, files + (one.kind is Kind.FILE))
+            _warn_of_secret(seen, one, walk, places)
     out = {one.rel: one.reason for one in walk.exclusions if "/" not in one.rel}
     for top in sorted({*totals, *out}, key=os.fsencode):
         if top in out:
@@ -183,6 +185,16 @@ def _survey_section(seen: Surveyed, walk: Walk, place: str, places: Places) -> N
     for fault in walk.faults:
         seen.warnings.append(say("{path}: {finding}", path=printable(fault.path), finding=fault.finding))
     seen.exclusions.extend(walk.exclusions)
+
+
+def _warn_of_secret(seen: Surveyed, one: Seen, walk: Walk, places: Places) -> None:
+    if one.kind is Kind.FILE and one.rel.rpartition("/")[2] in places.secret:
+        seen.warnings.append(
+            say(
+                "{path} holds secrets and would be stored in plain text",
+                path=printable(f"{walk.section}/{one.rel}"),
+            )
+        )
 
 
 def measure(path: Path) -> tuple[Kind, int, int]:

@@ -209,6 +209,13 @@ class Taking:
         return content
 
     def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
+        files = 0
+
+        def passed(last: bytes, size: int) -> None:
+            nonlocal files
+            progress(size, packing.files - files, os.fsdecode(last).removeprefix("files/"))
+            files = packing.files
+
         packing = Packing(
             content,
             content,
@@ -217,8 +224,8 @@ class Taking:
             memory=cache,
             have=self.upload.has,
             shared=content.shared,
+            passed=passed,
         )
-        files = 0
         with closing(iter(packing)) as extents:
             for extent in extents:
                 self.upload.take(extent)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from struct import pack
 from typing import NamedTuple
 
-from muniment.backup.excludes import Excludes
+from muniment.backup.excludes import Excludes, Reason, left_out_by_name
 from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
+from muniment.bundle.segments import Look, Part, in_parts, mark, may_go_too_far
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -55,12 +55,26 @@ class Seen(NamedTuple):
     device: int = 0
 
 
+class Many(NamedTuple):
+    """Things that are kept and follow each other in one folder, `below` the section with a `/` at its
+    end: nothing of them has to be looked at alone."""
+
+    below: str
+    part: Part
+
+    def each(self) -> Iterator[Seen]:
+        """One by one."""
+        for _, (name, fact, target) in self.part:
+            yield _plain(self.below + name, fact, target)
+
+
 @dataclass(slots=True)
 class Walk:
     """One walk over a section, below an open folder, in the byte order of whole paths.
 
     `passed` are paths that belong to another section.  With `raw_databases` databases and what
-    lies beside them are files like any other.  `exclusions` and `faults` grow while it goes on.
+    lies beside them are files like any other.  Files that changed after `settled_ns` or lie on another
+    `device`, if that is given, are told of alone.  `exclusions` and `faults` grow while it goes on.
     """
 
     fd: int
@@ -70,39 +84,115 @@ class Walk:
     passed: frozenset[str] = frozenset()
     keep_outside_links: bool = False
     raw_databases: bool = False
+    settled_ns: int | None = None
+    device: int | None = None
     exclusions: list[Exclusion] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Seen]:
-        yield from self._folder(self.fd, "")
-
-    def _folder(self, fd: int, prefix: str) -> Iterator[Seen]:
-        try:
-            with os.scandir(fd) as listing:
-                names = {item.name for item in listing}
-        except OSError as error:
-            self._fault(prefix.rstrip("/"), error)
-            return
-        known = {} if self.raw_databases else self._with_companions(fd, names)
-        folded = {base + suffix for base, one in known.items() if one is True for suffix in COMPANIONS}
-        # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
-        order: list[tuple[bytes, Seen | str]] = []
-        for name in names:
-            seen = self._look(fd, name, prefix + name, names, folded, known)
-            if seen is None:
-                continue
-            key = wire(name)
-            order.append((key, seen))
-            if seen.kind is Kind.DIRECTORY and not too_far(wire(f"{self.bundle_prefix}/{seen.rel}")):
-                order.append((key + b"/", name))
-        order.sort(key=lambda one: one[0])
-        for _, one in order:
-            if isinstance(one, str):
-                yield from self._inner(fd, one, prefix + one)
+        for one in self.parts():
+            if isinstance(one, Many):
+                yield from one.each()
             else:
                 yield one
 
-    def _inner(self, fd: int, name: str, rel: str) -> Iterator[Seen]:
+    def parts(self) -> Iterator[Seen | Many]:
+        """Everything, much of it many at once."""
+        yield from self._folder(self.fd, "")
+
+    def _folder(self, fd: int, prefix: str) -> Iterator[Seen | Many]:
+        try:
+            with os.scandir(fd) as listing:
+                items = {item.name: item for item in listing}
+        except OSError as error:
+            self._fault(prefix.rstrip("/"), error)
+            return
+        known = {} if self.raw_databases else self._with_companions(fd, items.keys())
+        folded = {base + suffix for base, one in known.items() if one is True for suffix in COMPANIONS}
+        at = wire(f"{self.bundle_prefix}/{prefix}")
+        risky = may_go_too_far(at)
+        # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
+        order: list[tuple[bytes, Look | Seen | str]] = []
+        for name, kind, one in self._looks(fd, prefix, items, folded, known):
+            key = wire(name)
+            order.append((key, one))
+            if kind is Kind.DIRECTORY and not (risky and too_far(at + key)):
+                order.append((key + b"/", name))
+        order.sort()
+        del items
+        for part in in_parts(order, at):
+            if isinstance(part, str):
+                yield from self._inner(fd, part, prefix + part)
+            elif isinstance(part, Seen):
+                yield part
+            elif risky:
+                yield from Many(prefix, part).each()
+            else:
+                yield Many(prefix, part)
+
+    def _looks(
+        self, fd: int, prefix: str, items: Mapping[str, os.DirEntry[str]], folded: set[str], known: Known
+    ) -> Iterator[tuple[str, Kind, Look | Seen]]:
+        """What is kept of a folder, in no order."""
+        folder = prefix.rstrip("/")
+        by_name = self.excludes.by_name(self.section, folder) and all(
+            path.rpartition("/")[0] != folder for path in self.passed
+        )
+        settled, device, raw = self.settled_ns, self.device, self.raw_databases
+        for name, item in items.items():
+            try:
+                if by_name:
+                    if left_out_by_name(name):
+                        self._leave_out(prefix + name, str(Reason.DEFAULT_RULE))
+                        continue
+                elif self._is_out(prefix + name):
+                    continue
+                if name in folded:
+                    self._leave_out(prefix + name, FOLDED)
+                    continue
+                fact = item.stat(follow_symlinks=False)
+                mode = fact.st_mode
+                if stat.S_ISREG(mode):
+                    alone = None
+                    if not raw and (name in known or _may_be_one(fact.st_size)):
+                        alone = self._database(fd, name, prefix + name, fact, items.keys(), known)
+                    if (
+                        alone is None
+                        and settled is not None
+                        and (
+                            fact.st_mtime_ns >= settled
+                            or fact.st_ctime_ns >= settled
+                            or fact.st_dev != device
+                        )
+                    ):
+                        alone = _plain(prefix + name, fact, "")
+                    yield name, Kind.FILE, alone or (name, fact, "")
+                elif stat.S_ISDIR(mode):
+                    yield name, Kind.DIRECTORY, (name, fact, "")
+                elif stat.S_ISLNK(mode):
+                    target = os.readlink(name, dir_fd=fd)
+                    if self.keep_outside_links or stays_inside(
+                        f"{self.bundle_prefix}/{prefix}{name}", target
+                    ):
+                        yield name, Kind.LINK, (name, fact, target)
+                    else:
+                        self._leave_out(prefix + name, OUTSIDE_LINK)
+                else:
+                    self._leave_out(prefix + name, SPECIAL_FILE)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._fault(prefix + name, error)
+
+    def _is_out(self, rel: str) -> bool:
+        if rel in self.passed:
+            return True
+        why = self.excludes.reason(self.section, rel)
+        if why is not None:
+            self._leave_out(rel, str(why))
+        return why is not None
+
+    def _inner(self, fd: int, name: str, rel: str) -> Iterator[Seen | Many]:
         try:
             inner = os.open(name, _FOLDER, dir_fd=fd)
         except FileNotFoundError:
@@ -115,67 +205,27 @@ class Walk:
         finally:
             platform.close(inner)
 
-    def _look(
-        self, fd: int, name: str, rel: str, beside: set[str], folded: set[str], known: Known
+    def _database(
+        self, fd: int, name: str, rel: str, fact: os.stat_result, beside: Collection[str], known: Known
     ) -> Seen | None:
-        if rel in self.passed:
-            return None
-        why = self.excludes.reason(self.section, rel)
-        if why is not None:
-            self._leave_out(rel, str(why))
-            return None
-        if name in folded:
-            self._leave_out(rel, FOLDED)
-            return None
-        try:
-            fact = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
-            return self._seen(fd, name, rel, fact, target, beside, known)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._fault(rel, error)
-            return None
-
-    def _seen(
-        self,
-        fd: int,
-        name: str,
-        rel: str,
-        fact: os.stat_result,
-        target: str,
-        beside: set[str],
-        known: Known,
-    ) -> Seen | None:
-        mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
-        if stat.S_ISDIR(fact.st_mode):
-            return Seen(rel, Kind.DIRECTORY, mode, when, 0)
-        if stat.S_ISLNK(fact.st_mode):
-            if self.keep_outside_links or stays_inside(f"{self.bundle_prefix}/{rel}", target):
-                return Seen(rel, Kind.LINK, 0o777, when, 0, target)
-            self._leave_out(rel, OUTSIDE_LINK)
-            return None
-        if not stat.S_ISREG(fact.st_mode):
-            self._leave_out(rel, SPECIAL_FILE)
-            return None
-        database: bool | OSError = known.get(name, False)
-        if name not in known and not self.raw_databases and _may_be_one(fact.st_size):
-            database = _is_database(fd, name)
+        """A file that may be a database, if it is one."""
+        database = known[name] if name in known else _is_database(fd, name)
         if isinstance(database, OSError):
             raise database  # taken for a plain file it might be torn, and nobody would know
-        stamp, changed = _mark(fact), max(when, fact.st_ctime_ns)
-        if database:
-            for suffix in ("-wal", "-journal"):
-                if name + suffix in beside:
-                    try:
-                        more = os.stat(name + suffix, dir_fd=fd, follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    stamp += suffix.encode() + _mark(more)
-                    changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
-        return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", stamp, changed, database, fact.st_dev)
+        if not database:
+            return None
+        stamp, changed = mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
+        for suffix in ("-wal", "-journal"):
+            if name + suffix in beside:
+                try:
+                    more = os.stat(name + suffix, dir_fd=fd, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                stamp += suffix.encode() + mark(more)
+                changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
+        return _plain(rel, fact, "")._replace(stamp=stamp, changed_ns=changed, database=True)
 
-    def _with_companions(self, fd: int, names: set[str]) -> Known:
+    def _with_companions(self, fd: int, names: Set[str]) -> Known:
         """Which of those that have something beside them are databases: what is beside goes into
         their copies.  Each is looked at once, so that nothing is folded into what is no database."""
         bases = {
@@ -192,8 +242,15 @@ class Walk:
         self.faults.append(Fault(f"{self.bundle_prefix}/{rel}".rstrip("/"), "left_out", why))
 
 
-def _mark(fact: os.stat_result) -> bytes:
-    return pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
+def _plain(rel: str, fact: os.stat_result, target: str) -> Seen:
+    """What a thing was when it was seen."""
+    mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
+    if stat.S_ISDIR(fact.st_mode):
+        return Seen(rel, Kind.DIRECTORY, mode, when, 0)
+    if stat.S_ISLNK(fact.st_mode):
+        return Seen(rel, Kind.LINK, 0o777, when, 0, target)
+    changed = max(when, fact.st_ctime_ns)
+    return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", mark(fact), changed, False, fact.st_dev)
 
 
 def _may_be_one(size: int) -> bool:

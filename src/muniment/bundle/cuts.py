@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
-from pyfastcdc import FastCDC
-
 SQLITE = b"SQLite format 3\0"
 
 
@@ -54,6 +52,8 @@ def pieces(read: Callable[[int], bytes], rules: CutRules = MEASURED) -> Iterator
     if window.startswith(SQLITE):
         yield from _by_pages(window, read, rules.page)
         return
+    from pyfastcdc import FastCDC  # slow to load, and most runs cut no large file
+
     chunker = FastCDC(
         rules.piece_mean, min_size=rules.piece_least, max_size=rules.piece_most, normalized_chunking=1
     )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from struct import Struct
 
 from muniment.bundle.deflate import combine
 from muniment.bundle.errors import BadIndex
-from muniment.bundle.model import BLOCK, EXTENT_MOST, PATH_MOST, Extent, Row
+from muniment.bundle.model import BLOCK, EXTENT_MOST, NOTE, PATH_MOST, Extent, Row
 from muniment.digest import Digest
 from muniment.message import Message, say
 
@@ -23,9 +24,13 @@ SHA256_IDS = 0
 HEAD = Struct("<8sHHIQI")
 ROW = Struct("<32sIIQ")
 CHECK = 32
+_TWO = Struct("BB")
 
 WHOLE = b"bundle.tar.gz"
 """The path of each row when the stream is not a tar stream but a tar.gz as somebody else made it."""
+
+_AT_ONCE = 4096
+"""Rows."""
 
 BYTES_MOST = 256 << 20
 """No index is longer; the default of the cap that a caller may lower."""
@@ -109,9 +114,12 @@ class Index:
     def root(self) -> Digest:
         """The snapshot's root: the sha256 of the canonical JSON list of its ids."""
         state = hashlib.sha256(b"[")
-        for number, extent in enumerate(self.ids):
-            state.update(b'%s"%s"' % (b"," if number else b"", extent.hex().encode()))
-        state.update(b"]")
+        ids = self.ids
+        lead = '"'
+        while some := b"".join(islice(ids, _AT_ONCE)):
+            state.update((lead + some.hex(",", 32).replace(",", '","')).encode())
+            lead = '","'
+        state.update(b'"]' if self.count else b"]")
         return Digest(state.hexdigest())
 
     @property
@@ -152,7 +160,7 @@ class IndexWriter:
     """Collects rows as they come; memory grows by about 70 bytes an extent."""
 
     def __init__(self) -> None:
-        self._rows = bytearray()
+        self._rows = bytearray()  # as notes: where each begins is added up in the end
         self._paths = bytearray()
         self._before = b""
         self.raw = 0
@@ -160,17 +168,46 @@ class IndexWriter:
 
     def add(self, extent: Extent | Row) -> None:
         """The next extent of the stream."""
-        self._rows += ROW.pack(extent.id, extent.length, extent.crc, self.raw)
-        path, before = extent.path, self._before
-        shared = _shared(before, path)
-        self._paths += _number(shared) + _number(len(path) - shared) + path[shared:]
-        self._before = path
+        self._rows += NOTE.pack(extent.id, extent.length, extent.crc)
+        self._path(extent.path)
         self.raw += extent.length
         self.count += 1
 
+    def add_groups(self, paths: Iterable[bytes], counts: Iterable[int], notes: bytes) -> None:
+        """Groups that follow each other: the path that each begins with, how many extents it has, and the
+        `NOTE`s of all."""
+        out, before = self._paths, self._before
+        for path, count in zip(paths, counts, strict=True):
+            shared = _shared(before, path)
+            rest = len(path) - shared
+            if shared <= 0x7F and rest <= 0x7F:
+                out += _TWO.pack(shared, rest)
+            else:
+                out += _number(shared) + _number(rest)
+            out += path[shared:]
+            if count > 1:
+                out += (_number(len(path)) + b"\0") * (count - 1)
+            before = path
+        self._before = before
+        self._rows += notes
+        self.count += len(notes) // NOTE.size
+        self.raw += sum([length for _, length, _ in NOTE.iter_unpack(notes)])
+
+    def _path(self, path: bytes) -> None:
+        shared = _shared(self._before, path)
+        self._paths += _number(shared) + _number(len(path) - shared) + path[shared:]
+        self._before = path
+
     def done(self) -> Index:
         """The finished index."""
-        return Index(self.count, self.raw, bytes(self._rows), bytes(self._paths))
+        rows = []
+        at = 0
+        step = _AT_ONCE * NOTE.size
+        for start in range(0, len(self._rows), step):
+            ids, lengths, crcs = zip(*NOTE.iter_unpack(self._rows[start : start + step]), strict=True)
+            *begins, at = accumulate(lengths, initial=at)
+            rows.append(b"".join(map(ROW.pack, ids, lengths, crcs, begins)))
+        return Index(self.count, self.raw, b"".join(rows), bytes(self._paths))
 
 
 def _shared(before: bytes, path: bytes) -> int:

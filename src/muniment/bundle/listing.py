@@ -6,13 +6,14 @@ pieces wait, deflated, in a spool: a few bytes a file, and on disk when there ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import IO
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import cut_after
 from muniment.bundle.extent import make_extent
-from muniment.bundle.manifest import Text
+from muniment.bundle.manifest import LEAD, Text
 from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
@@ -36,12 +37,31 @@ class Listing:
         self._rows: list[str] = []
         self._waiting: list[tuple[bytes, int, int, int]] = []  # id, length, crc, stored length or -1
 
-    def add(self, packed: Packed) -> None:
-        """The next file."""
-        row = self._text.row(packed)
-        self._rows.append(row)
-        if cut_after(wire(packed.path), len(row), self._mean):
+    def add(self, packed: Packed) -> bool:
+        """The next file; tells whether the text would be cut after it wherever it stood."""
+        lead, body = self._text.parted(packed)
+        self._rows.append(lead + body)
+        cut = cut_after(wire(packed.path), len(lead) + len(body), self._mean)
+        if cut:
             self._cut()
+        if len(lead) == len(LEAD):
+            return cut
+        return cut_after(wire(packed.path), len(LEAD) + len(body), self._mean)
+
+    def add_many(self, files: Iterable[tuple[str, int, str]], cuts: Sequence[int]) -> None:
+        """Files that follow each other, where it is known after which of them the text is cut."""
+        files = iter(files)
+        if not self._text.goes_on:
+            # Before the first row stands something else: it may be cut where others are not.
+            for one in islice(files, 1):
+                self.add(Packed(*one))
+            cuts = [cut - 1 for cut in cuts if cut > 1]
+        done = 0
+        for cut in cuts:
+            self._rows += self._text.more(islice(files, cut - done))
+            self._cut()
+            done = cut
+        self._rows += self._text.more(files)
 
     def finish(self, warnings: Sequence[str]) -> Iterator[Extent]:
         """The manifest's record, its opening, its rows and its end."""

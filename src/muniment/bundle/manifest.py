@@ -22,6 +22,9 @@ from muniment.message import Message, say
 from muniment.path import printable
 
 VERSION = "1.1"
+LEAD = ",\n"
+"""Between two rows."""
+
 BYTES_MOST = 256 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -80,13 +83,33 @@ class Text:
 
     def row(self, packed: Packed) -> str:
         """The row of one file, with what parts it from the row before."""
-        lead = "\n" if self._first else ",\n"
+        return "".join(self.parted(packed))
+
+    def parted(self, packed: Packed) -> tuple[str, str]:
+        """The same in two: what parts it, and the row."""
+        lead = "\n" if self._first else LEAD
         if self._api and not packed.path.startswith("api/"):
             lead, self._api = '],"files":[\n', False
         self._first = False
         self.files += 1
         self.size += packed.size
-        return lead + row_of(*packed)
+        return lead, row_of(*packed)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a row of a file that is not of the API has been written."""
+        return not self._api
+
+    def more(self, files: Iterable[tuple[str, int, str]]) -> list[str]:
+        """Rows that go on after others, of path, size and digest."""
+        total = self.size
+        rows = []
+        for path, size, digest in files:
+            total += size
+            rows.append(LEAD + row_of(path, size, digest))
+        self.files += len(rows)
+        self.size = total
+        return rows
 
     def closing(self, warnings: Sequence[str]) -> str:
         """Everything after the last row; `warnings` are added to the heading's."""

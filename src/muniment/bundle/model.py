@@ -7,7 +7,8 @@ them, and a tuple costs a quarter of the time and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import NamedTuple, Protocol
 
 from muniment.evidence import Kind
@@ -125,15 +126,48 @@ class Fault(NamedTuple):
     finding: Message
 
 
+class Note(NamedTuple):
+    """One group of a stretch: its key, 32 zero bytes when it is not to be believed, how many members it
+    has, how many extents and files it gave; `when` it was read last is the memory's own affair."""
+
+    key: bytes
+    members: int
+    extents: int
+    files: int
+    when: int = 0
+
+
+class Stretch(NamedTuple):
+    """What a stretch of entries gave: `rows` are `NOTE`s of its extents, `digests` the sha256 of its
+    files, `cuts` the files, counted from 1, after which the manifest's text is cut."""
+
+    notes: Sequence[Note]
+    rows: bytes
+    digests: bytes
+    cuts: Sequence[int]
+
+
+NOTE = Struct("<32sII")
+"""An extent in few bytes: id, raw length, CRC-32."""
+
+NOBODY = bytes(32)
+"""The key of a group that is not to be believed."""
+
+
 class Memory(Protocol):
-    """The packer's memory between runs, by the key of a group."""
+    """The packer's memory between runs: of stretches as a whole, and of the groups in them."""
+
+    def stretch(self, first: bytes, key: bytes) -> Stretch | None:
+        """What the stretch that begins at that path gave, if it had that key then and its extents are
+        surely still there."""
+        ...
 
     def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if its extents are surely still there."""
         ...
 
-    def remember(self, key: bytes, known: Known) -> None:
-        """Keep it for the next run."""
+    def learn(self, first: bytes, key: bytes, stretch: Stretch) -> None:
+        """Keep a stretch for the next run; without a key only its groups may be recalled."""
         ...
 
 

@@ -41,6 +41,8 @@ from muniment.bundle.model import (
     Source,
     too_far,
 )
+from muniment.bundle.segments import Segment, one_by_one
+from muniment.bundle.stretches import End, Kept, Recorder, Told, in_stretches
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -94,6 +96,8 @@ class _Made(NamedTuple):
     faults: list[Fault]
     key: bytes | None = None
     more: bool = False
+    members: int = 1
+    kept: Kept | None = None
 
 
 _Step = _Group | _Piece | _Made
@@ -142,13 +146,15 @@ class Packing:
 
     `workers` threads help the calling one; 0 does everything in it.  Where `shared` says of all small
     files of a group that a forked process can open them too, as many helpers pack them (ADR 0103).
-    `memory` and `have` save reading and deflating what is known to be kept already.  `faults`, `index`,
-    `files` and `size` (of all files, in bytes) are complete when the iteration has ended.
+    `memory` and `have` save reading and deflating what is known to be kept already; of a stretch that
+    the memory knows as a whole no extent is given out, but `passed` is told its last path and its raw
+    bytes.  `faults`, `index`, `files` and `size` (of all files, in bytes) are complete when the iteration
+    has ended.
     """
 
     def __init__(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[Entry | Segment],
         source: Source,
         heading: Heading,
         *,
@@ -157,9 +163,11 @@ class Packing:
         memory: Memory | None = None,
         have: Have = lambda extent: False,
         shared: Callable[[Entry], bool] | None = None,
+        passed: Callable[[bytes, int], object] = lambda path, size: None,
     ) -> None:
         self._entries = entries
         self._shared = shared
+        self._passed = passed
         self._source = source
         self._heading = heading
         self._rules = rules
@@ -168,12 +176,17 @@ class Packing:
         self._have = have
         self._rows = IndexWriter()
         self._text = Text(heading)
+        self._index: Index | None = None
+        self._told: deque[Told] = deque()
+        self._members: deque[int] = deque()
         self.faults: list[Fault] = []
 
     @property
     def index(self) -> Index:
         """The index of everything that was given out."""
-        return self._rows.done()
+        if self._index is None or self._index.count != self._rows.count:
+            self._index = self._rows.done()
+        return self._index
 
     @property
     def files(self) -> int:
@@ -189,21 +202,28 @@ class Packing:
         with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
             listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
-            trail: list[tuple[bytes, int, int]] = []
-            for made in self._made():
+            recorder = Recorder(self._memory, self._told) if self._memory else None
+            number = -1
+            for number, made in enumerate(self._made()):
+                if recorder:
+                    recorder.before(number)
+                if made.kept:
+                    self._pass(made.kept, listing)
+                    continue
                 self.faults += made.faults
                 for packed in made.files:
-                    listing.add(packed)
-                if self._memory is not None:
-                    trail += [extent[:3] for extent in made.extents]
-                    if not made.more:
-                        if made.key is not None:
-                            known = Known(tuple(trail), tuple(packed.sha256 for packed in made.files))
-                            self._memory.remember(made.key, known)
-                        trail = []
+                    cut = listing.add(packed)
+                    if recorder:
+                        recorder.file(packed, cut)
                 for extent in made.extents:
                     self._rows.add(extent)
+                    if recorder:
+                        recorder.extent(extent)
                     yield extent
+                if recorder and not made.more:
+                    recorder.group(made.key, self._members.popleft())
+            if recorder:
+                recorder.before(number + 1)
             for extent in listing.finish(
                 [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
             ):
@@ -212,6 +232,14 @@ class Packing:
         end = make_extent(tar.END, wire(MANIFEST), self._have)
         self._rows.add(end)
         yield end
+
+    def _pass(self, kept: Kept, listing: Listing) -> None:
+        """What is known is not given out."""
+        before = self._rows.raw
+        known = kept.stretch
+        self._rows.add_groups(kept.paths(), [note[2] for note in known.notes], known.rows)
+        listing.add_many(kept.files(), known.cuts)
+        self._passed(kept.last, self._rows.raw - before)
 
     def _made(self) -> Iterator[_Made]:
         """Everything made, in stream order, with a bounded number of batches in flight."""
@@ -271,9 +299,15 @@ class Packing:
         batch: list[_Step] = []
         size = 0
         for step in self._steps():
-            if batch and self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group):
+            kept = isinstance(step, _Made) and step.kept is not None
+            if batch and (
+                kept or (self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group))
+            ):
                 yield batch
                 batch, size = [], 0
+            if kept:
+                yield [step]  # it holds a listing that nobody needs for long
+                continue
             batch.append(step)
             size += _weight(step)
             if size >= BATCH or len(batch) >= BATCH_MOST:
@@ -283,14 +317,44 @@ class Packing:
             yield batch
 
     def _steps(self) -> Iterator[_Step]:
-        rules = self._rules
+        """What is to be made, in order; the stretches it belongs to are told beside it."""
+        number = 0
+        for step in self._plan():
+            if isinstance(step, Told):
+                step.begin = number
+                self._told.append(step)
+            elif isinstance(step, End):
+                self._told[-1].end = number
+            else:
+                number += 1
+                if isinstance(step, _Group):
+                    self._members.append(len(step.members))
+                elif isinstance(step, _Made) and not step.kept:
+                    self._members.append(step.members)
+                yield step
+
+    def _plan(self) -> Iterator[_Step | Told | End]:
+        rules, memory = self._rules, self._memory
         group: list[Entry] = []
         size = 0
         before = b""
-        for entry in self._entries:
+        for entry in (
+            one_by_one(self._entries) if memory is None else in_stretches(self._entries, rules, memory)
+        ):
+            if not isinstance(entry, Entry):
+                if isinstance(entry, Kept):
+                    _require_later(before, entry.first)
+                    before = entry.last
+                    yield _Made([], [], [], kept=entry)
+                else:
+                    if group:
+                        assert isinstance(entry, End) and entry.last
+                        yield self._group(group, size)
+                        group, size = [], 0
+                    yield entry
+                continue
             path = wire(entry.path)
-            if path <= before:
-                raise Unsorted(f"{entry.path!r} does not come after {os.fsdecode(before)!r}")
+            _require_later(before, path)
             before = path
             if too_far(path):
                 yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
@@ -316,7 +380,7 @@ class Packing:
             return _Group(members, None, size)
         key = _key(members)
         known = None if key is None else self._memory.recall(key)
-        made = None if known is None else _recalled(members, known)
+        made = None if known is None else _recalled(members, known, key)
         return made or _Group(members, key, size)
 
     def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
@@ -427,7 +491,12 @@ def _key(members: list[Entry]) -> bytes | None:
     return hashlib.sha256(b"\n".join(facts)).digest()
 
 
-def _recalled(members: list[Entry], known: Known) -> _Made | None:
+def _require_later(before: bytes, path: bytes) -> None:
+    if path <= before:
+        raise Unsorted(f"{os.fsdecode(path)!r} does not come after {os.fsdecode(before)!r}")
+
+
+def _recalled(members: list[Entry], known: Known, key: bytes | None) -> _Made | None:
     """What a memory gives back; none if it can not be that of these entries."""
     files = [entry for entry in members if entry.kind is Kind.FILE]
     if len(files) != len(known.files):
@@ -437,6 +506,8 @@ def _recalled(members: list[Entry], known: Known) -> _Made | None:
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
+        key,
+        members=len(members),
     )
 
 

@@ -10,13 +10,12 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from struct import pack
 
 from muniment.bundle.model import Entry, Fault, too_far
+from muniment.bundle.segments import Look, Part, Segment, in_parts, may_go_too_far, one_by_one
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
-from muniment.evidence import Kind
 from muniment.message import say
 from muniment.path import RelPath
 
@@ -103,56 +102,81 @@ class Tree:
         stamp of device, inode, size and times.  Sockets, pipes and devices are not named.  Memory:
         the listings of the folders that lead to the present one.
         """
+        return one_by_one(self.segments(prefix, below))
+
+    def segments(self, prefix: str, below: RelPath | None = None) -> Iterator[Entry | Segment]:
+        """The same, as far as it can be told of many at once."""
         names = below.parts if below else ()
         chain = Chain(self._root)
+        # One folder in another: its descriptor, what is still to come of it, its places.
+        open_: list[tuple[int, Iterator[Part | str], str, str]] = []
         try:
-            top = os.fstat(chain.folder(list(names)))
-            yield Entry(prefix, Kind.DIRECTORY, stat.S_IMODE(top.st_mode), top.st_mtime_ns)
-            yield from self._below(chain, list(names), f"{prefix}/", "".join(f"{name}/" for name in names))
+            fd = os.dup(chain.folder(list(names)))
+            yield Segment("", "", [(wire(prefix), (prefix, os.fstat(fd), ""))])
+            place, origin = f"{prefix}/", "".join(f"{name}/" for name in names)
+            open_.append((fd, self._parts(fd, place), place, origin))
+            while open_:
+                fd, parts, place, origin = open_[-1]
+                for part in parts:
+                    if isinstance(part, str):
+                        place, origin = f"{place}{part}/", f"{origin}{part}/"
+                        try:
+                            inner = os.open(part, FOLDER, dir_fd=fd)
+                        except OSError as error:
+                            self._unreadable(place, error)
+                            place, origin = open_[-1][2:]
+                            continue
+                        open_.append((inner, self._parts(inner, place), place, origin))
+                        break
+                    if may_go_too_far(wire(place)):
+                        yield from Segment(place, origin, part).entries()
+                    else:
+                        yield Segment(place, origin, part)
+                else:
+                    platform.close(open_.pop()[0])
         finally:
+            for fd, *_ in open_:
+                platform.close(fd)
             chain.close()
 
-    def _below(self, chain: Chain, names: list[str], place: str, origin: str) -> Iterator[Entry]:
+    def _parts(self, fd: int, place: str) -> Iterator[Part | str]:
+        at = wire(place)
         try:
-            found = _listing(chain.folder(names), place, origin)
+            found = _listing(fd, at)
         except OSError as error:
-            why = say("it could not be read: {error}", error=system_reason(error))
-            self.faults.append(Fault(place.rstrip("/"), "left_out", why))
-            return
-        for _, entry in found:
-            if isinstance(entry, str):
-                yield from self._below(chain, [*names, entry], f"{place}{entry}/", f"{origin}{entry}/")
-            else:
-                yield entry
+            self._unreadable(place, error)
+            return iter(())
+        return in_parts(found, at)
+
+    def _unreadable(self, place: str, error: OSError) -> None:
+        why = say("it could not be read: {error}", error=system_reason(error))
+        self.faults.append(Fault(place.rstrip("/"), "left_out", why))
 
 
-def _listing(fd: int, place: str, origin: str) -> list[tuple[bytes, Entry | str]]:
+def _listing(fd: int, at: bytes) -> list[tuple[bytes, Look | str]]:
     """What lies in one folder, in the byte order of whole paths.
 
     That is not the order of the names alone: `a.txt` comes between `a` and `a/b`.  So a folder
     stands twice in the list, once as itself and once, with its `/`, for everything inside it.
     """
-    found: list[tuple[bytes, Entry | str]] = []
+    found: list[tuple[bytes, Look | str]] = []
+    risky = may_go_too_far(at)
     with os.scandir(fd) as listed:
         for item in listed:
+            name = item.name
             try:
                 fact = item.stat(follow_symlinks=False)
-                target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(fact.st_mode) else ""
+                mode = fact.st_mode
+                if stat.S_ISREG(mode):
+                    found.append((wire(name), (name, fact, "")))
+                elif stat.S_ISDIR(mode):
+                    key = wire(name)
+                    found.append((key, (name, fact, "")))
+                    if not (risky and too_far(at + key)):
+                        found.append((key + b"/", name))
+                elif stat.S_ISLNK(mode):
+                    found.append((wire(name), (name, fact, os.readlink(name, dir_fd=fd))))
             except FileNotFoundError:
                 continue  # gone since it was listed
-            name, mode, when = item.name, fact.st_mode, fact.st_mtime_ns
-            path, key = place + name, wire(name)
-            if stat.S_ISREG(mode):
-                mark = pack("<QQqqq", fact.st_dev, fact.st_ino, fact.st_size, when, fact.st_ctime_ns)
-                size = fact.st_size
-                found.append(
-                    (key, Entry(path, Kind.FILE, mode & 0o7777, when, size, "", mark, origin + name))
-                )
-            elif stat.S_ISDIR(mode):
-                found.append((key, Entry(path, Kind.DIRECTORY, mode & 0o7777, when)))
-                if not too_far(wire(path)):
-                    found.append((key + b"/", name))
-            elif stat.S_ISLNK(mode):
-                found.append((key, Entry(path, Kind.LINK, 0o777, when, 0, target)))
-    found.sort(key=lambda one: one[0])
+    found.sort()
     return found
