@@ -1,7 +1,7 @@
 # What a person types. Needs Python 3.11 or newer with venv, make and git; everything else is
 # installed into .venv from requirements/*.txt, where each file has its hash.
 #
-#   make demo     a report is kept, verified, tampered with, and the tampering is shown
+#   make demo     the whole program at work in a temporary folder, in six chapters
 #   make test     the tests
 #   make check    form, types, floors
 #   make bench    measurements, and docs/performance.md from them (never asserted)
@@ -34,7 +34,7 @@ CATALOGUES := $(wildcard $(LOCALE)/*/*.po)
 help:
 	@sed -n 's/^#   make/make/p' Makefile
 
-demo: $(VENV)/.package
+demo: $(VENV)/.demo $(VENV)/.package
 	@$(BIN)/muniment demo
 
 test: $(VENV)/.dev $(VENV)/.package
@@ -115,6 +115,12 @@ $(VENV)/.python:
 $(VENV)/.run: $(VENV)/.python requirements/run.txt requirements/build.txt
 	@echo "installing requirements/run.txt and build.txt into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@touch $@
+
+# What the demonstration runs a workflow with.
+$(VENV)/.demo: $(VENV)/.run requirements/demo.txt
+	@echo "installing requirements/demo.txt into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/demo.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt

@@ -205,7 +205,7 @@ def test_the_units_are_what_systemd_reads(tmp_path: Path) -> None:
     import shutil
 
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("there is no systemd-analyze here")
+        pytest.skip("systemd-analyze is missing; the system's package systemd has it")
     job = Job(ROOT, "/home/a b", "03:05", ("/bin/echo", "/home/a b/100% $x"))
     one = Systemd(job, tmp_path, Systemctl(), which=lambda name: name)
     one.install()

@@ -122,7 +122,7 @@ def test_python_reads_it(tree: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is missing; .ci/run installs it")
 def test_node_reads_it(tree: Path, tmp_path: Path) -> None:
     made = pack_folder(tree)
     bundle = tmp_path / "b.tar.gz"

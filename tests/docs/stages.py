@@ -229,7 +229,7 @@ NOT_RUN: dict[str, str] = {
     "muniment job finalize rna-7 --tool seqtk:1 --summary seqtk.json": (
         "needs a finished job and a registry of images; tests/job and the demo run each of these commands"
     ),
-    "make demo": "prepares the source tree itself; `.ci/run` and the newcomer's walk run it",
+    "make demo": "prepares the source tree itself; the newcomer's walk runs it, and tests/faces the demo",
     "cd requirements": "asks the package index for the newest versions",
     "pip install 'muniment[mcp]'": "takes the published package; tests/house installs the wheel",
     "pip install 'muniment[serve]'": "takes the published package; tests/house installs the wheel",

@@ -62,7 +62,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(name: str, tmp_path:
     if missing := stage.missing():
         if os.environ.get("CI"):
             pytest.fail(f"{', '.join(missing)} is missing; .ci/run installs it")
-        pytest.skip(f"{', '.join(missing)} is not installed here")
+        pytest.skip(f"{', '.join(missing)} is missing; .ci/run or the system's packages bring it")
     told = differences(play(text(name), stage, tmp_path))
     assert told == [], "\n".join([*told, f"written by: python tests/docs/examples.py --write {name}"])
 

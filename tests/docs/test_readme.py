@@ -6,6 +6,8 @@ import re
 
 from tests.docs.tables import PROJECT
 
+from muniment.faces.cli.demo import CHAPTERS
+
 ENGLISH = (PROJECT / "README.md").read_text("utf-8")
 CHINESE = (PROJECT / "README.zh-CN.md").read_text("utf-8")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -40,9 +42,16 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 def links(text: str) -> list[str]:
-    """Where the links lead, in order; the link to the other language is the one that differs."""
+    """Where the links lead, in order; of a page in two languages, either.
+
+    >>> links("[a](README.md) [b](docs/a.zh-CN.md) [c](docs/a.md)")
+    ['(the other language)', 'docs/a.md', 'docs/a.md']
+    """
     leads = re.findall(r"\]\(([^)]+)\)", FENCE.sub("", text))
-    return ["(the other language)" if lead.startswith("README") else lead for lead in leads]
+    return [
+        "(the other language)" if lead.startswith("README") else lead.replace(".zh-CN.md", ".md")
+        for lead in leads
+    ]
 
 
 def test_headings_agree() -> None:
@@ -59,8 +68,31 @@ def test_code_blocks_are_the_same_bytes() -> None:
     assert FENCE.findall(ENGLISH) == FENCE.findall(CHINESE)
 
 
+def steps(text: str) -> list[int]:
+    """How many points each numbered list has.
+
+    >>> steps("1. a;\\n2. b.\\n\\ntext\\n\\n1. c\\n")
+    [2, 1]
+    """
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. ", FENCE.sub("", text), re.MULTILINE)]
+    return [number for number, after in zip(numbers, [*numbers[1:], 1], strict=True) if after == 1]
+
+
 def test_links_agree() -> None:
     assert links(ENGLISH) == links(CHINESE)
+
+
+def test_a_page_in_chinese_is_the_one_that_the_chinese_page_leads_to() -> None:
+    missed = [
+        lead
+        for lead in re.findall(r"\]\((docs/[^)]+)\.md\)", CHINESE)
+        if not lead.endswith(".zh-CN") and (PROJECT / f"{lead}.zh-CN.md").exists()
+    ]
+    assert missed == []
+
+
+def test_numbered_lists_agree_and_the_demo_has_as_many_chapters_as_are_told() -> None:
+    assert steps(ENGLISH) == steps(CHINESE) == [6, len(CHAPTERS)]
 
 
 def test_the_two_commands_of_a_fresh_machine_stand_in_the_readme_and_in_the_makefile() -> None:

@@ -25,7 +25,7 @@ def refuse_or_skip(missing: str) -> None:
     """What is needed is not there: in CI that is a failure, elsewhere a skip that says so."""
     if os.environ.get("CI"):
         pytest.fail(f"CI must have {missing}")
-    pytest.skip(f"{missing} is needed")
+    pytest.skip(f"{missing} is needed; root has the rights, and .ci/run installs the programs")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -108,6 +109,18 @@ def test_the_installed_program_gives_the_demonstration(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ARCHIVE_STATUS: OK | ARCHIVE_ROOT: archives/" in done.stdout + done.stderr
     assert any("\u4e00" <= sign <= "\u9fff" for sign in done.stdout + done.stderr) == (language == "zh_CN")
+
+
+def test_the_demonstration_of_a_plain_installation_says_what_it_leaves_out(
+    installed: Path, tmp_path: Path
+) -> None:
+    """Nothing of `muniment[cwl]` is here: two chapters name it, and the end counts them."""
+    done = run([installed / "muniment", "demo", "--json"], tmp_path, HOME=str(tmp_path), MUNIMENT_LANG="en")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["left_out"] == ["job", "walk"]
+    named = [line for line in done.stderr.splitlines() if "'muniment[cwl]'" in line]
+    assert len(named) == 2 and named[0].startswith("The chapter of the job is left out")
+    assert "2 parts were left out" in done.stderr.splitlines()[-3]
 
 
 def test_the_installed_program_gives_a_host_its_skill(installed: Path, tmp_path: Path) -> None:
@@ -223,7 +236,7 @@ def test_a_shell_completes(shell: list[str], script: str, installed: Path, tmp_p
     if shutil.which(shell[0]) is None:
         if os.environ.get("CI"):
             pytest.fail(f"{shell[0]} is missing; .ci/run installs it")
-        pytest.skip(f"{shell[0]} is not installed here")
+        pytest.skip(f"{shell[0]} is missing; .ci/run installs it")
     (tmp_path / "script").write_text(script, "utf-8")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MUNIMENT"))}
     done = subprocess.run(

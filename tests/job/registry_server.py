@@ -45,7 +45,7 @@ def needed(*programs: str) -> None:
     """Programs of the system; CI has them, elsewhere their absence skips and says so."""
     missing = [one for one in programs if shutil.which(one) is None]
     if missing:
-        said = f"missing here: {', '.join(missing)}"
+        said = f"missing here: {', '.join(missing)}; .ci/run installs it"
         if os.environ.get("CI"):
             pytest.fail(said)
         pytest.skip(said)

@@ -150,7 +150,9 @@ def test_the_demo_runs_a_tool(tmp_path: Path, all_benches: dict[str, Bench]) -> 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    steps = json.loads(done.stdout)["steps"]
+    told = json.loads(done.stdout)
+    assert told["left_out"] == []
+    steps = told["steps"]
     assert [one["exit_code"] for one in steps if one["arguments"][:2] == ["job", "run"]] == [4, 0], (
         done.stderr
     )

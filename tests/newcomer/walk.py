@@ -11,6 +11,7 @@ what they print are those of the pages; a command that prints something else end
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -95,6 +96,19 @@ def prepared(page: str, *, tests: bool) -> list[str]:
     return [line.removeprefix("$ ") for line in lines if tests or "make test" not in line]
 
 
+def elsewhere(page: str) -> list[str]:
+    """The commands inside a sentence of the page that install the program into another environment."""
+    prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    return [word for word in re.findall(r"`([^`\n]+)`", prose) if "muniment-venv" in word]
+
+
+def demonstrated(printed: str) -> None:
+    """The demonstration showed all of it; a bare Debian has no podman, and that alone may lack."""
+    wanting = [line for line in printed.splitlines() if "left out" in line and "podman" not in line]
+    if "All of this went as told." not in printed or wanting[1:] or "pip install" in printed:
+        sys.exit(f"{printed}\nmake demo does not show what the README tells")
+
+
 def differences(found: list[Example], printed: list[str]) -> list[str]:
     """Each command that printed something else than the page shows."""
     pairs = zip(found, settled([one.shown for one in found]), settled(printed), strict=True)
@@ -134,7 +148,19 @@ def main() -> None:
         source_tree(root)
         readme = (PROJECT / "README.md").read_text("utf-8")
         for command in prepared(readme, tests="--without-tests" not in sys.argv):
-            print(inside(root, f"cd muniment\n{command}"))
+            printed = inside(root, f"cd muniment\n{command}")
+            print(printed)
+            if command == "make demo":
+                demonstrated(printed)
+        installing = elsewhere(readme)
+        if len(installing) != 2:
+            sys.exit(f"README.md: two commands install the program elsewhere, not {installing}")
+        print(
+            inside(
+                root,
+                "\n".join(["set -e; cd muniment", *installing, "~/muniment-venv/bin/muniment --version"]),
+            )
+        )
         for name in ("README.md", "docs/tutorial.md"):
             walk(root, name)
     print(f"walked: {words[0]}")

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from muniment.canonical import Json
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.demo.archive import archive_chapter
@@ -20,7 +21,7 @@ from muniment.faces.cli.demo.job import job_chapter
 from muniment.faces.cli.demo.stage import Stage
 from muniment.faces.cli.demo.walk import walk_chapter
 from muniment.faces.cli.frame import command, option
-from muniment.message import say
+from muniment.message import say, say_count
 
 CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispatch_chapter, walk_chapter)
 
@@ -40,7 +41,16 @@ def demo(call: Call, keep: bool) -> ExitCode | None:
             call.terminal.note(say("The folder of the demo is {path}", path=str(place)))
         else:
             shutil.rmtree(place)
-    call.terminal.result({"steps": stage.told, "as_told": stage.as_told})
+    left_out: list[Json] = [*stage.left_out]
+    call.terminal.result({"steps": stage.told, "as_told": stage.as_told, "left_out": left_out})
+    if left_out:
+        stage.tell(
+            say_count(
+                "{count} part was left out; where it would have stood, a line says what is missing here.",
+                "{count} parts were left out; where they would have stood, a line says what is missing here.",
+                len(left_out),
+            )
+        )
     if stage.as_told:
         stage.tell(say("All of this went as told."))
         return None

@@ -48,8 +48,9 @@ def tool_chapter(stage: Stage) -> None:
         _make_image(stage.place, runtime, program)
     except (MunimentError, OSError) as error:
         reason = error.reason if isinstance(error, MunimentError) else str(error)
-        stage.tell(
-            say("The chapter of the container is left out, for podman does not work here: {why}", why=reason)
+        stage.leave_out(
+            "container",
+            say("The tool in a container is left out, for podman does not work here: {why}", why=reason),
         )
         return
     config = stage.place / "config" / "muniment" / "config.toml"

@@ -48,17 +48,21 @@ _PATIENCE = 120
 """Seconds that the run may take before the chapter counts as not gone as told."""
 
 
-def can_run(stage: Stage) -> bool:
-    """Whether jobs can run here; what is missing is said."""
-    if importlib.util.find_spec("cwltool") is not None:
-        return True
-    stage.tell(say("The chapter of the job needs cwltool: pip install 'muniment[cwl]'"))
-    return False
+def can_run() -> bool:
+    """Whether workflows can run here."""
+    return importlib.util.find_spec("cwltool") is not None
 
 
 def job_chapter(stage: Stage) -> None:
     """A two-step workflow over reads made on the spot, from its plan to a tampered result."""
-    if not can_run(stage):
+    if not can_run():
+        stage.leave_out(
+            "job",
+            say(
+                "The chapter of the job is left out, for cwltool, which runs its workflow, is not installed: "
+                "pip install 'muniment[cwl]'"
+            ),
+        )
         return
     jobs = stage.place / "jobs"
     stage.run("init")

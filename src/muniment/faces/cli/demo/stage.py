@@ -45,6 +45,7 @@ class Stage:
         self.place = place
         self.as_told = True
         self.told: list[Json] = []
+        self.left_out: list[str] = []
         self._terminal = terminal
         self._build_house = build_house
 
@@ -78,6 +79,11 @@ class Stage:
         """Say what is about to happen, or what was seen."""
         self._terminal.print()
         self._terminal.say(message)
+
+    def leave_out(self, part: str, why: Message) -> None:
+        """Say why a part is not shown here; the end of the demo counts these parts."""
+        self.tell(why)
+        self.left_out.append(part)
 
     def write(self, relative: str, text: str) -> Path:
         """Make a file in the demo's workspace, as an agent would."""
