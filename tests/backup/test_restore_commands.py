@@ -9,8 +9,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.backup.test_commands import Answer, Desk
+from tests.backup.test_commands import Desk
 from tests.backup.world import put
+from tests.faces.calling import Answer
 
 EXAMPLES = Path(__file__).with_name("restore_output.txt")
 
