@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hatch_build import compile_catalogues
 from hypothesis import HealthCheck, settings
+from tests.faults.stage import mounts_of_our_own
 
 # The machine may be busy with something else.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile once, in the process that starts the others, so that none reads a half-written file."""
     if not hasattr(config, "workerinput"):
         compile_catalogues(Path(__file__).parent.parent)
+    mounts_of_our_own()
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.archive.command import muniment
@@ -14,6 +15,7 @@ from tests.archive.scene import NOON, Scene, look, open_scene
 
 from muniment.desk.doctor import Level, examine
 from muniment.disk.platform import Mount
+from muniment.record.subject import Subject, Unfinished
 
 
 @pytest.fixture
@@ -50,6 +52,29 @@ def test_unfinished_files_of_the_state_go_and_those_of_others_stay(scene: Scene)
     assert levels(scene, mend=False)["unfinished files"] is Level.WARNING and ours.exists()
     assert levels(scene)["unfinished files"] is Level.MENDED
     assert not ours.exists() and theirs.exists() and named.exists()
+
+
+@dataclass
+class _Room:
+    """A room that tells of one thing which it began."""
+
+    one: Unfinished
+    prefix: str = "bk_"
+
+    def unfinished(self) -> list[Unfinished]:
+        return [self.one]
+
+
+def test_what_a_half_done_restore_laid_aside_stays(scene: Scene) -> None:
+    aside = scene.write(".muniment/.muniment-01-new.tmp", b"the rules that the restore replaces")
+    half = cast(
+        Subject, _Room(Unfinished("bk_1", "half_restored", "muniment backup restore bk_1", half=True))
+    )
+    found = {one.subject: one for one in examine(scene.workspace, mend=True, subjects=[half])}
+    assert found["unfinished files"].level is Level.WARNING and aside.exists()
+    announced = cast(Subject, _Room(Unfinished("bk_1", "announced", "muniment backup list")))
+    found = {one.subject: one for one in examine(scene.workspace, mend=True, subjects=[announced])}
+    assert found["unfinished files"].level is Level.MENDED and not aside.exists()
 
 
 def test_claimed_addresses_that_nothing_came_to_go(scene: Scene) -> None:

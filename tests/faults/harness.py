@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from tests.faults import perform
-from tests.faults.stage import make_room, refuse_or_skip, staged, stand_apart
+from tests.faults.stage import make_room, refuse_or_skip, require_mounts, staged
 
 FAULTS: dict[str, str] = {
     "kill": "signal=KILL:when={n}",
@@ -244,7 +244,7 @@ class Harness:
 
     def trace(self) -> Trace:
         """Run the act plainly; it has to succeed and to leave what it should."""
-        stand_apart(self.stage)
+        require_mounts(self.stage)
         with self._performer(0) as performer, self._staged(0) as place:
             options = ["-y", "-s", "64", "-e", f"trace=!{_WITHIN}"]
             status, said, lines = performer.perform(self.act_name, place, options)
@@ -267,7 +267,7 @@ class Harness:
         return self._each([(None, None)])
 
     def _each(self, tries: Sequence[tuple[Point | None, int | None]]) -> Tally:
-        stand_apart(self.stage)
+        require_mounts(self.stage)
         tally = Tally(self.title, self.stage)
         queue = list(reversed(tries))
         guard = threading.Lock()

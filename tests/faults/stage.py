@@ -42,19 +42,27 @@ def mounted(
 
 
 @cache
-def _mounts_of_our_own() -> None:
-    """From here on this process mounts for itself alone: a run that is killed leaves none behind.
+def mounts_of_our_own() -> str:
+    """From here on this process mounts for itself alone; else why it can not.
 
-    A mount that stays blocks the removal of its folder, and so the next run of the tests.
+    A mount that stays blocks the removal of its folder, and so the next run of the tests: one that is
+    killed leaves none behind.  Called before any test, since it gives other numbers to all mounts, and a
+    workspace that was made before would be known by the former ones.
     """
     if _libc.unshare(_CLONE_NEWNS) != 0 or _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
-        number = ctypes.get_errno()
-        refuse_or_skip(f"the right to mount apart from others ({os.strerror(number)})")
+        return os.strerror(ctypes.get_errno())
+    return ""
+
+
+def _may_mount() -> None:
+    why = mounts_of_our_own()
+    if why:
+        refuse_or_skip(f"the right to mount apart from others ({why})")
 
 
 def mount(kind: str, where: Path, options: str = "", *, source: str = "none", flags: int = 0) -> None:
     """`mount(2)`; without the right to do so the test is skipped, in CI it fails."""
-    _mounts_of_our_own()
+    _may_mount()
     status = _libc.mount(source.encode(), os.fsencode(where), kind.encode(), flags, options.encode() or None)
     if status != 0:
         number = ctypes.get_errno()
@@ -132,10 +140,10 @@ def _narrow(to: Path, number: int, unit: str) -> None:
     mount("tmpfs", to, options, flags=MS_REMOUNT)
 
 
-def stand_apart(kind: str) -> None:
-    """Leave the mounts of others before any process is started that has to see those of a stage."""
+def require_mounts(kind: str) -> None:
+    """Nothing is begun over a stage that can not be built here."""
     if kind != "one file system":
-        _mounts_of_our_own()
+        _may_mount()
 
 
 def make_room(place: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
@@ -47,7 +48,7 @@ def examine(
     """Look at everything; with `mend`, end half-done acts and clear what killed acts left."""
     looks: tuple[Callable[[Workspace, bool], Iterator[Finding]], ...] = (
         _half_done,
-        _leftovers,
+        partial(_leftovers, subjects),
         _empty_addresses,
         _permissions,
         _file_system,
@@ -185,13 +186,22 @@ def _named(act: Act) -> dict[str, object]:
     return {"kind": printable(act.kind), "begun": printable(act.begun)}
 
 
-def _leftovers(workspace: Workspace, mend: bool) -> Iterator[Finding]:
-    """Unfinished files below `.muniment/`: nothing refers to them."""
+def _leftovers(subjects: Sequence[Subject], workspace: Workspace, mend: bool) -> Iterator[Finding]:
+    """Unfinished files below `.muniment/`: nothing refers to them, unless a restore is half done, which
+    may have laid there what it replaces."""
     left = [
         FOLDER / RelPath.parse(inner)
         for inner, found in walk_stats(workspace.root, FOLDER)
         if inner and stat.S_ISREG(found.st_mode) and is_scratch(os.path.basename(inner))
     ]
+    if left and any(one.half for subject in subjects for one in subject.unfinished()):
+        kept = say_count(
+            "{count} is left, perhaps by what is half done; end that first",
+            "{count} are left, perhaps by what is half done; end that first",
+            len(left),
+        )
+        yield Finding("unfinished files", Level.WARNING, kept)
+        return
     yield from _clear(workspace, "unfinished files", left, mend)
 
 
