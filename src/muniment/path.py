@@ -25,8 +25,8 @@ class BadPath(UsageError, ValueError):
     what = "This is no path that can be used here."
     guidance = "Give a path that ends in a name: not in `..` or `/`, and no name over 255 bytes."
 
-    def __init__(self, why: Message) -> None:
-        super().__init__(why=why)
+    def __init__(self, why: Message, *, where: str = "") -> None:
+        super().__init__(where=where, why=why)
 
     def __str__(self) -> str:
         return str(self.why)

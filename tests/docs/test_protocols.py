@@ -48,10 +48,8 @@ def in_chinese(page: Path) -> str:
 
 
 def leads(text: str) -> list[str]:
-    """Where links lead; the one to the other language, the first of a page, is the one that differs."""
-    found = re.findall(r"\]\(([^)]+)\)", FENCE.sub("", text))
-    own = found[0].replace(".zh-CN", "")
-    return ["(the other language)" if lead.replace(".zh-CN", "") == own else lead for lead in found]
+    """Where links lead, whichever language of a page it is."""
+    return [lead.replace(".zh-CN", "") for lead in re.findall(r"\]\(([^)]+)\)", FENCE.sub("", text))]
 
 
 def disagreements(english: str, chinese: str) -> list[str]:

@@ -79,6 +79,7 @@ Size = Callable[[int], str]
 
 def write_stock(place: Path) -> bool:
     """Write the stock file unless there is one; whether it was written."""
+    _make_folder_of(place)  # another thing in its way is no rules file that is there already
     try:
         _write(place, STOCK, replace=False)
     except AlreadyThere:
@@ -106,6 +107,7 @@ def write_decision(
             where=printable(str(place)),
             why=say("a line of it would not be read as it was given"),
         )
+    _make_folder_of(place)
     former = _keep_former(place)
     _write(place, text, replace=True)
     return former
@@ -122,9 +124,12 @@ def _keep_former(place: Path) -> Path | None:
     return beside
 
 
-def _write(place: Path, text: str, *, replace: bool) -> None:
+def _make_folder_of(place: Path) -> None:
     with named(str(place.parent)):
         place.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _write(place: Path, text: str, *, replace: bool) -> None:
     with Root.open(place.parent) as root:
         write_verified(root, RelPath((place.name,)), text.encode("utf-8"), replace=replace, mode=0o600)
 
