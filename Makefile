@@ -19,6 +19,7 @@ VENV ?= .venv
 PROCESSES ?= 2
 PYTEST_ARGS ?=
 BENCH_WORK ?= /dev/shm/muniment-bench
+BENCH_DISK ?= /var/tmp/muniment-bench
 BENCH_ARGS ?=
 
 SHELL := /bin/sh
@@ -56,7 +57,7 @@ check: $(VENV)/.dev $(VENV)/.package
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.package
-	@$(BIN)/python -m benchmarks.performance $(BENCH_WORK) $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks.performance $(BENCH_WORK) $(BENCH_DISK) $(BENCH_ARGS)
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/archive.py
 	@$(BIN)/python benchmarks/ledger.py

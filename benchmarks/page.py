@@ -43,7 +43,15 @@ FLOOR_OF = {
 
 def page(found: dict[str, Any]) -> str:
     """The whole page."""
-    parts = (_opening(found), *_beside(found), _goals(found), _floors(found), _slopes(found), _again())
+    parts = (
+        _opening(found),
+        *_beside(found["pairs"]),
+        _goals(found),
+        _floors(found),
+        _command(found),
+        _slopes(found),
+        _again(),
+    )
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -56,10 +64,10 @@ def _opening(found: dict[str, Any]) -> str:
 a test.
 
 Measured {machine["date"]} on {machine["cores"]} cores of {machine["processor"]}, {machine["memory"]} GiB,
-{machine["system"]}, CPython {machine["python"]}, everything on a tmpfs. The machine's load was
-{machine["load"]:.1f} at the beginning and {machine["load_at_the_end"]:.1f} at the end: what others do at the
-same time falls on both sides of a pair, but not alike. The tree is an agent's data folder made from a seed:
-{tree["files"]:,} files, {tree["megabytes"]:,.0f} MB. Beside it: {versions}.
+{machine["system"]}, CPython {machine["python"]}, everything on a tmpfs where nothing else is said.
+The machine's load was {machine["load"]:.1f} at the beginning and {machine["load_at_the_end"]:.1f} at the end:
+what others do at the same time falls on both sides of a pair, but not alike. The tree is an agent's data
+folder made from a seed: {tree["files"]:,} files, {tree["megabytes"]:,.0f} MB. Beside it: {versions}.
 
 Two programs take turns, so that both meet the machine as it is at that time. A ratio is ours to theirs: less
 than one is better; in brackets are the least and the most of the pairs. CPU is the sum over all processes,
@@ -68,10 +76,10 @@ is the format with a store of its own (`benchmarks/ours.py`): pieces in a pack, 
 catalogue and without the command line."""
 
 
-def _beside(found: dict[str, Any]) -> list[str]:
+def _beside(pairs: list[dict[str, Any]]) -> list[str]:
     parts = []
-    for peer in dict.fromkeys(one["peer"] for one in found["pairs"]):
-        ones = [one for one in found["pairs"] if one["peer"] == peer]
+    for peer in dict.fromkeys(one["peer"] for one in pairs):
+        ones = [one for one in pairs if one["peer"] == peer]
         lines = [
             f"## Beside {PEERS[peer]}",
             "",
@@ -156,12 +164,29 @@ def _floors(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _command(found: dict[str, Any]) -> str:
+    if not found.get("command"):
+        return ""
+    (table,) = _beside(found["command"])
+    return "\n".join(
+        [
+            "## The command itself beside restic, on a disk",
+            "",
+            "The same tree on the disk of the machine, and `muniment backup plan` and `create --plan`,"
+            " `verify` and `restore --target` as a person calls them, each after a start that tells the id:"
+            " rules, ledger, cache, and a vault in a folder. A thirtieth of what is unchanged is read anew in"
+            " each run.",
+            *table.splitlines()[1:],
+        ]
+    )
+
+
 def _slopes(found: dict[str, Any]) -> str:
     parts = [
         "## Slopes",
         "",
-        "The whole program from its start to its end, with the vault in a folder, one run each: seconds of"
-        " wall and of CPU, and MB of peak memory.",
+        "The whole program from its start to its end, everything on the disk of the machine, the vault in a"
+        " folder, one run each: seconds of wall and of CPU, and MB of peak memory.",
     ]
     for row, what in (("files", "Notes of 1.5 KB"), ("bytes", "Logs of 5 MB")):
         ones = found["slopes"][row]
@@ -202,6 +227,6 @@ def _again() -> str:
     return """## Measure again
 
 `make bench` needs `restic` and `borg` for the pairs (`RESTIC` and `BORG` name the programs; who is not there
-is left out) and a tmpfs: `make bench BENCH_WORK=/dev/shm/bench`. `BENCH_ARGS` takes what
-`python -m benchmarks.performance --help` tells, such as `--bytes 10000` for the tree of 10 GB, for which the
-place must have room three times."""
+is left out), a tmpfs and a disk: `make bench BENCH_WORK=/dev/shm/bench BENCH_DISK=/var/tmp/bench`.
+`BENCH_ARGS` takes what `python -m benchmarks.performance --help` tells, such as `--bytes 10000` for the tree
+of 10 GB, for which the disk must have room three times."""

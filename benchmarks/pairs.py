@@ -41,6 +41,22 @@ MUNIMENT: Commands = {
     "restore": OURS + " restore {repo}/store {repo}/out",
     "verify": OURS + " verify {repo}/store",
 }
+_OWN = (
+    "export MUNIMENT_WORKSPACE={tree} MUNIMENT_VAULT_URL=file://{repo}/vault"
+    f" XDG_CACHE_HOME={{repo}}/c XDG_CONFIG_HOME={{repo}}/config; B='{sys.executable} -m muniment backup'; "
+)
+_ID = """grep -o '"%s": *"[^"]*"' | head -1 | cut -d'"' -f4"""
+_SAVE = f"{_OWN} id=$($B plan --json | {_ID % 'plan_id'}); $B create --plan $id --yes --json"
+_NEWEST = f"{_OWN} id=$($B list --json | {_ID % 'backup_id'}); "
+COMMAND: Commands = {
+    "init": _OWN + "mkdir -p {tree}/.muniment; $B rules default",
+    "first": _SAVE,
+    "second": _SAVE,
+    "unchanged": _SAVE,
+    "restore": _NEWEST + "$B restore $id --target {repo}/out --json",
+    "verify": _NEWEST + "$B verify $id --json",
+}
+"""The same by the command line, with plan, ledger, rules, cache and vault."""
 _R = f"{RESTIC} --repo {{repo}}/r --cache-dir {{repo}}/c --password-file {{work}}/password -q"
 _B = f"export BORG_BASE_DIR={{repo}}/base BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes; {BORG}"
 _SUMS = "(cd {tree} && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) > {repo}/sums"
@@ -147,10 +163,12 @@ def main() -> None:
         reader.add_argument(name, type=lambda text: Path(text).resolve())
     reader.add_argument("--pairs", type=int, default=3)
     reader.add_argument("--peer", choices=PEERS, default="restic")
+    reader.add_argument("--command", action="store_true", help="our command line, not the format alone")
     reader.add_argument("--phases", default="first,second,unchanged,restore,verify")
     reader.add_argument("--json", type=Path, help="a file to which the numbers are written as well")
     asked = reader.parse_args()
-    found = compare(asked.tree, asked.work, asked.peer, asked.phases.split(","), asked.pairs)
+    ours = COMMAND if asked.command else MUNIMENT
+    found = compare(asked.tree, asked.work, asked.peer, asked.phases.split(","), asked.pairs, ours)
     if asked.json:
         asked.json.write_text(json.dumps(found, indent=1))
 
@@ -160,12 +178,14 @@ def phases_of(peer: str) -> list[str]:
     return [phase for phase in ("first", "second", "unchanged", "restore", "verify") if phase in PEERS[peer]]
 
 
-def compare(tree: Path, work: Path, peer: str, phases: Sequence[str], pairs: int) -> list[Compared]:
+def compare(
+    tree: Path, work: Path, peer: str, phases: Sequence[str], pairs: int, ours: Commands = MUNIMENT
+) -> list[Compared]:
     """Take turns, print what was found and give it."""
     found: list[Compared] = []
     work.mkdir(parents=True, exist_ok=True)
     (work / "password").write_text("x")
-    sides = {"muniment": MUNIMENT, peer: PEERS[peer]}
+    sides = {"muniment": ours, peer: PEERS[peer]}
     here = f"cd {Path.cwd()} && " if "PYTHONPATH" in os.environ else ""
 
     def command(side: str, verb: str, number: int = 0) -> str:
@@ -205,24 +225,24 @@ def compare(tree: Path, work: Path, peer: str, phases: Sequence[str], pairs: int
                     print(f"{phase} {side}: {added[-1]:.1f} MB added", flush=True)
                 shutil.rmtree(repo / "out", ignore_errors=True)
             rows.append(row)
-        one: Compared = {"peer": peer, "phase": phase, "pairs": pairs, "added": added, "measures": {}}
+        compared: Compared = {"peer": peer, "phase": phase, "pairs": pairs, "added": added, "measures": {}}
         for name in Taken._fields:
-            ours, theirs = ([getattr(row[side], name) for row in rows] for side in (0, 1))
-            ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+            mine, others = ([getattr(row[side], name) for row in rows] for side in (0, 1))
+            ratios = [one / other for one, other in zip(mine, others, strict=True)]
             told = {
-                "ours": statistics.median(ours),
-                "theirs": statistics.median(theirs),
+                "ours": statistics.median(mine),
+                "theirs": statistics.median(others),
                 "ratio": statistics.median(ratios),
                 "least": min(ratios),
                 "most": max(ratios),
             }
-            one["measures"][name] = told
+            compared["measures"][name] = told
             print(
                 f"{phase:9} {name:6} muniment {told['ours']:7.2f}  {peer} {told['theirs']:7.2f}"
                 f"  ratio {told['ratio']:.2f} ({told['least']:.2f} to {told['most']:.2f})",
                 flush=True,
             )
-        found.append(one)
+        found.append(compared)
         if phase == "second":
             for side in sides:
                 shutil.rmtree(work / f"{side}-kept")
