@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page import page
-from benchmarks.pairs import BORG, COMMAND, RESTIC, compare, measure, phases_of
+from benchmarks.pairs import BORG, COMMAND, RESTIC, apart, compare, measure, phases_of
 from benchmarks.slopes import slopes
 
 HERE = Path(__file__).parent
@@ -79,10 +79,17 @@ def floors(tree: Path, work: Path, pairs: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def plant(tree: Path, scale: float) -> None:
-    """The tree, by a process of its own: what is measured below begins with no more memory than this has."""
+def plant(tree: Path, scale: float) -> dict[str, float]:
+    """The tree, and what it holds."""
     call = [sys.executable, "-m", "benchmarks.corpus", str(tree), "--scale", str(scale)]
     subprocess.run(call, cwd=HERE.parent, check=True)
+    return apart(weigh, tree)
+
+
+def weigh(tree: Path) -> dict[str, float]:
+    """How many files, and megabytes in them."""
+    sizes = [path.stat().st_size for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
+    return {"files": len(sizes), "megabytes": sum(sizes) / 1e6}
 
 
 def everything(
@@ -93,10 +100,7 @@ def everything(
     tree = work / "tree"
     work.mkdir(parents=True)
     try:
-        plant(tree, scale)
-        every = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
-        found["tree"] = {"files": len(every), "megabytes": sum(path.stat().st_size for path in every) / 1e6}
-        del every
+        found["tree"] = plant(tree, scale)
         found["floors"] = floors(tree, work, pairs)
         for peer in found["versions"]:
             count = pairs if peer == "restic" else min(pairs, 2)

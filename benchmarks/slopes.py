@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from benchmarks.corpus import Speech
-from benchmarks.pairs import Taken, measure
+from benchmarks.pairs import Taken, apart, measure
 
 FILES = (1_000, 10_000, 100_000, 300_000)
 BYTES = (10, 100, 1_000, 10_000)
@@ -60,6 +60,12 @@ def much(tree: Path, megabytes: int) -> int:
                 start = rng.randrange(len(text) - 60)
                 file.write(b"%d " % rng.getrandbits(64) + text[start : start + rng.randrange(60)] + b"\n")
     return count
+
+
+def make(tree: Path, files: int, megabytes: int) -> tuple[int, int]:
+    """One of the two trees: its files, and their bytes together."""
+    count = many(tree, files) if files else much(tree, megabytes)
+    return count, sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
 
 
 class Program:
@@ -109,8 +115,7 @@ def slope(place: Path, files: int, megabytes: int) -> Slope:
     program = Program(place)
     program.tree.mkdir()
     try:
-        count = many(program.tree, files) if files else much(program.tree, megabytes)
-        size = sum(path.stat().st_size for path in program.tree.rglob("*") if path.is_file())
+        count, size = apart(make, program.tree, files, megabytes)
         one: Slope = {"files": count, "megabytes": size / 1e6, "acts": program.acts()}
     finally:
         shutil.rmtree(place)
