@@ -57,8 +57,8 @@ def much(tree: Path, megabytes: int) -> int:
     for number in range(count):
         with (tree / f"log_{number}.jsonl").open("wb") as file:
             while file.tell() < 5_000_000 * min(1, megabytes / 5):
-                start = rng.randrange(len(text) - 60)
-                file.write(b"%d " % rng.getrandbits(64) + text[start : start + rng.randrange(60)] + b"\n")
+                start = rng.randrange(len(text) - 400)
+                file.write(b"%d " % rng.getrandbits(64) + text[start : start + rng.randrange(400)] + b"\n")
     return count
 
 
