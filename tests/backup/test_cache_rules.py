@@ -18,6 +18,7 @@ from tests.backup.world import World, rows
 
 from muniment.backup import cache as memory
 from muniment.backup.cache import Cache
+from muniment.backup.model import Request
 from muniment.bundle.model import NOTE, Note, Stretch
 from muniment.disk import platform
 from muniment.disk.root import Root
@@ -328,6 +329,11 @@ def test_a_base_with_other_columns_is_begun_anew(eager: World, monkeypatch: pyte
         "UPDATE stretches SET record = (SELECT record FROM stretches LIMIT 1),"
         " key = (SELECT key FROM stretches LIMIT 1), seal = (SELECT seal FROM stretches LIMIT 1)",
         "UPDATE copies SET size = 1",
+        "UPDATE copies SET size = -1",
+        "UPDATE copies SET size = 'many'",
+        "UPDATE copies SET size = 9e999",
+        "UPDATE stretches SET size = 9e999, checked = 9e999",
+        "UPDATE stretches SET size = 9223372036854775807",
     ],
 )
 def test_rows_that_are_not_as_they_were_written(eager: World, damage: str) -> None:
@@ -342,6 +348,64 @@ def test_rows_that_are_not_as_they_were_written(eager: World, damage: str) -> No
     receipt = eager.snapshot()
     assert eager.reading(receipt).verify().files == receipt.files
     assert rows(eager.restored(receipt, "b.db")) == [1]
+
+
+@pytest.mark.parametrize(
+    "damage", ["size = size / 40", "checked = checked + 1", "size = 9223372036854775807"]
+)
+def test_a_row_that_would_thin_what_is_read_anew_is_not_used(
+    eager: World, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setattr(memory, "UNDATED", frozenset())
+    eager.snapshot()
+    (place,) = (eager.place / "cache").glob("*.sqlite")
+    with closing(sqlite3.connect(place)) as base, base:
+        base.execute(f"UPDATE stretches SET {damage}")
+    with files_read(monkeypatch) as again:
+        eager.snapshot()
+    assert len(again) == 21, "nothing of it is believed"
+
+
+def test_a_cache_that_another_run_is_writing_is_left_alone(eager: World) -> None:
+    eager.snapshot()
+    (place,) = (eager.place / "cache").glob("*.sqlite")
+    before = place.stat().st_ino
+    with closing(sqlite3.connect(place, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            memory.connect(place, patience_s=0)
+    assert place.stat().st_ino == before
+
+
+def test_sizes_of_copies_go_with_their_databases(eager: World) -> None:
+    for name in ("b.db", "c.db"):
+        with closing(sqlite3.connect(eager.workspace / name)) as base, base:
+            base.execute("CREATE TABLE t (n INTEGER)")
+    eager.snapshot()
+    (place,) = (eager.place / "cache").glob("*.sqlite")
+    (eager.workspace / "c.db").unlink()
+    for _ in range(2):
+        eager.snapshot()
+        with closing(sqlite3.connect(place)) as base:
+            assert base.execute("SELECT count(*) FROM copies").fetchone() == (1,)
+
+
+def test_a_database_as_it_lies_is_not_its_copy(eager: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both may have the same size, and differ: `full` packs the file, and the other mode its copy."""
+    monkeypatch.setattr(memory, "UNDATED", frozenset())
+    place = eager.workspace / "b.db"
+    with closing(sqlite3.connect(place)) as base, base:
+        base.execute("CREATE TABLE t (n INTEGER)")
+    # A copy counts its own changes, which the file it is made from did not have.
+    with place.open("r+b") as file:
+        file.seek(24)
+        file.write((99).to_bytes(4, "big"))
+        file.seek(92)
+        file.write((99).to_bytes(4, "big"))
+    copy = eager.restored(eager.snapshot(), "b.db").read_bytes()
+    assert len(copy) == place.stat().st_size and copy != place.read_bytes()
+    receipt = eager.snapshot(Request(mode="full"))
+    assert eager.restored(receipt, "b.db", "raw").read_bytes() == place.read_bytes()
 
 
 def test_the_cache_of_another_root_under_this_name(eager: World, make_world: Worlds) -> None:

@@ -232,6 +232,15 @@ def test_further_paths_lie_under_their_names(world: World) -> None:
     assert b"".join(world.reading(receipt).read("extra/lone.txt")) == b"3"
 
 
+def test_a_further_path_is_named_after_what_it_leads_to(world: World) -> None:
+    put(world.place / "one" / "etc" / "a.conf", "1")
+    (world.place / "one" / "etc" / "inner").mkdir()
+    world.rules(paths=[str(world.place / "one" / "etc" / "inner" / "..")])
+    receipt = world.snapshot()
+    assert "files/extra/etc/a.conf" in world.paths(receipt)
+    assert world.reading(receipt).verify().files == receipt.files
+
+
 def test_secrets_are_warned_of(world: World) -> None:
     world.write(".env", "TOKEN=1")
     world.write("deep/.env", "TOKEN=1")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.bundle.worlds import HEADING, chunks, pack_folder
 
+from muniment.bundle import pack
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import raw
 from muniment.bundle.join import join
@@ -256,6 +257,28 @@ def test_files_that_change_after_the_plan(tmp_path: Path) -> None:
     assert (out / "shrunk").read_bytes() == b"x" * 600_000
     assert sorted(path.name for path in out.iterdir()) == ["grown", "quiet", "shrunk"]
     assert len(result.facts["plan_summary"]["warnings"]) == 4
+
+
+def test_a_small_file_that_became_very_large_is_told_to_be_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack, "GROWN_MOST", 100_000)
+    (tmp_path / "grown").write_bytes(b"x")
+
+    class Growing:
+        def open(self, entry: Entry) -> int:
+            (tmp_path / "grown").write_bytes(b"y" * 300_000)
+            return os.open(tmp_path / "grown", os.O_RDONLY)
+
+    fd = os.open(tmp_path, os.O_RDONLY)
+    with Tree(fd) as tree:
+        packing = Packing(tree.entries("files/workspace"), Growing(), HEADING, workers=0)
+        b"".join(join(packing))
+    os.close(fd)
+    assert [(os.path.basename(fault.path), fault.kind) for fault in packing.faults] == [
+        ("grown", "cut_short")
+    ]
+    assert packing.size == 100_000
 
 
 def test_a_file_cut_short_while_it_is_read(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 from itertools import starmap
 from pathlib import Path
 from struct import Struct, pack, unpack_from
-from struct import error as StructError
 from types import TracebackType
 from typing import Any, cast
 
@@ -28,7 +27,7 @@ from muniment.disk.write import scratch_name
 from muniment.errors import MunimentError
 from muniment.path import RelPath
 
-FORMAT = 4
+FORMAT = 5
 _STATE = RelPath.parse(".muniment")
 SETTLED_NS = 2_000_000_000
 """What changed less than so long ago may change again without looking so."""
@@ -44,6 +43,9 @@ _HEAD = Struct("<IIII")
 
 _GROUP = Struct("<32sIIIq")
 """A group: its key, members, extents, files, and when it was read last."""
+
+_SPOILT = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""What SQLite says of a file that has other tables, or is no base."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS stretches
@@ -158,7 +160,7 @@ class Cache:
             place = folder / f"{name.hex[:32]}.sqlite"
             if fresh:
                 place.unlink(missing_ok=True)
-            base = _connect(place)
+            base = connect(place)
         except (OSError, sqlite3.Error):
             base = open_base(":memory:")
         try:
@@ -182,8 +184,10 @@ class Cache:
         """Which groups are read anew: the oldest looks first, until they are a share of all bytes."""
         if self._share is None:
             return
-        (total,) = self._base.execute("SELECT coalesce(sum(size), 0) FROM stretches").fetchone()
-        left = -(-int(total) // self._share)
+        # Of a row that was damaged nothing is believed, so its size may be anything; but it is a number.
+        whole = "SELECT CAST(total(size) AS INTEGER) FROM stretches WHERE typeof(size) = 'integer'"
+        (total,) = self._base.execute(whole).fetchone()
+        left = -(-total // self._share)
         # What is open of the stretches looked into so far: when a group was read last, its key, …
         open_: list[tuple[int, bytes, bytes, int]] = []
         rows = self._base.execute("SELECT checked, place FROM stretches ORDER BY checked, place")
@@ -219,9 +223,9 @@ class Cache:
 
     def extents(self) -> Iterator[bytes]:
         """The ids of everything it knows, to be named to the vault."""
-        with suppress(sqlite3.Error, StructError):  # what was not named is asked for when it is made
+        with suppress(sqlite3.Error):  # what was not named is asked for when it is made
             for (record,) in self._base.execute("SELECT record FROM stretches ORDER BY id"):
-                if isinstance(record, bytes):
+                if isinstance(record, bytes) and _fits(record):
                     yield from _ids(record)
 
     def trust(self, has: Callable[[bytes], bool]) -> None:
@@ -231,7 +235,7 @@ class Cache:
     def copy_size(self, stamp: bytes) -> int | None:
         """The size of a database's copy when it had that stamp."""
         row = self._row("SELECT size FROM copies WHERE stamp = ?", stamp)
-        return None if row is None else int(row[0])
+        return row[0] if row is not None and isinstance(row[0], int) and row[0] >= 0 else None
 
     def stretch(self, first: bytes, key: bytes) -> Stretch | None:
         """What is known of a whole stretch, if the vault still has all of it (called by the packer)."""
@@ -283,7 +287,8 @@ class Cache:
                     self.lied = True
         record = _to_bytes(stretch)
         size = sum(length for _, length, _ in NOTE.iter_unpack(stretch.rows))
-        row = place, key, size, min(note.when for note in notes), _seal(place, key, record), record
+        checked = min(note.when for note in notes)
+        row = place, key, size, checked, _seal(place, key, size, checked, record), record
         try:
             self._base.execute("INSERT OR REPLACE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
@@ -292,11 +297,11 @@ class Cache:
     def _record(self, place: bytes) -> tuple[int, bytes, bytes]:
         """What was written down of the stretch that begins there, if it is byte for byte what was
         written: its number, its key and its record; nothing otherwise."""
-        row = self._row("SELECT id, key, seal, record FROM stretches WHERE place = ?", place)
-        if row is None or not all(isinstance(one, bytes) for one in row[1:]):
+        row = self._row("SELECT id, size, checked, key, seal, record FROM stretches WHERE place = ?", place)
+        if row is None or [*map(type, row)] != [int, int, int, bytes, bytes, bytes]:
             return 0, b"", b""
-        number, key, seal, record = row
-        sound = seal == _seal(place, key, record) and _fits(record)
+        number, size, checked, key, seal, record = row
+        sound = seal == _seal(place, key, size, checked, record) and _fits(record)
         return (number, key, record) if sound else (0, b"", b"")
 
     def _row(self, query: str, key: bytes | int) -> Any:
@@ -326,7 +331,8 @@ class Cache:
                 "INSERT OR REPLACE INTO stretches (place, key, size, checked, seal, record)"
                 " SELECT place, key, size, checked, seal, record FROM fresh ORDER BY rowid"
             )
-            self._base.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies.items())
+            self._base.execute("DELETE FROM copies")
+            self._base.executemany("INSERT INTO copies VALUES (?, ?)", copies.items())
             self._base.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._now,))
 
 
@@ -339,9 +345,9 @@ def _short(key: bytes) -> int:
     return int.from_bytes(key[:8], "little", signed=True)
 
 
-def _seal(place: bytes, key: bytes, record: bytes) -> bytes:
+def _seal(place: bytes, key: bytes, size: int, checked: int, record: bytes) -> bytes:
     """Tells a row that was damaged: the base itself would give it out as it is."""
-    state = hashlib.sha256(b"%d %d %b%b" % (len(place), len(key), place, key))
+    state = hashlib.sha256(b"%d %d %d %d %b%b" % (len(place), len(key), size, checked, place, key))
     state.update(record)
     return state.digest()[:16]
 
@@ -363,22 +369,29 @@ def _dates_every_write(fd: int) -> bool:
     return True
 
 
-def _connect(place: Path) -> sqlite3.Connection:
+def connect(place: Path, *, patience_s: float = 5) -> sqlite3.Connection:
+    """The base at that place, made anew where it is none of ours; one that another run holds, or that
+    can not be read at present, is left alone."""
     try:
-        return open_base(str(place))
-    except sqlite3.DatabaseError:
+        return open_base(str(place), patience_s=patience_s)
+    except sqlite3.DatabaseError as error:
+        # What Python itself finds wrong in a row has no such code.
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in _SPOILT:
+            raise
         place.unlink(missing_ok=True)
-        return open_base(str(place))
+        return open_base(str(place), patience_s=patience_s)
 
 
-def open_base(place: str) -> sqlite3.Connection:
-    base = sqlite3.connect(place, timeout=5, check_same_thread=False)
+def open_base(place: str, *, patience_s: float = 5) -> sqlite3.Connection:
+    """A base with our tables."""
+    base = sqlite3.connect(place, timeout=patience_s, check_same_thread=False)
     try:
         base.execute("PRAGMA journal_mode = DELETE")
         base.execute("PRAGMA synchronous = NORMAL")
         base.executescript(_SCHEMA)
         # One that has other columns was made by something else.
         base.execute("SELECT id, place, key, size, checked, seal, record FROM stretches LIMIT 1").fetchone()
+        base.execute("SELECT key, place FROM groups LIMIT 1").fetchone()
         base.execute("SELECT stamp, size FROM copies LIMIT 1").fetchone()
         base.execute("SELECT name, value FROM facts LIMIT 1").fetchone()
     except sqlite3.Error:

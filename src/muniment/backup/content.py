@@ -210,10 +210,10 @@ class Content:
                     self._raw.add(path)
                     self.faults.append(Fault(path, "unsettled", _why(error)))
                     stamp = b""
-                if stamp:
-                    self.copied[stamp] = size
             else:
                 size = known
+            if stamp:
+                self.copied[stamp] = size
         return Entry(
             path,
             seen.kind,

@@ -222,10 +222,11 @@ def _further(texts: Sequence[str]) -> list[ExtraPath]:
     taken: set[str] = set()
     for text in dict.fromkeys(texts):
         path = Path(text)
-        name = path.name or "root"
-        number = 2
+        # `..` names nothing in a snapshot; what it leads to has a name.
+        own = (os.path.basename(os.path.realpath(text)) if path.name == ".." else path.name) or "root"
+        name, number = own, 2
         while name in taken:
-            name, number = f"{path.name or 'root'}-{number}", number + 1
+            name, number = f"{own}-{number}", number + 1
         taken.add(name)
         bundle = f"files/{EXTRA}/{name}"
         if "\0" in text or not path.is_absolute() or not os.path.lexists(path):

@@ -214,7 +214,8 @@ class Walk:
             raise database  # taken for a plain file it might be torn, and nobody would know
         if not database:
             return None
-        stamp, changed = mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
+        # Its copy is another thing than the file, which `full` packs as it lies.
+        stamp, changed = b"copy\0" + mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
         for suffix in ("-wal", "-journal"):
             if name + suffix in beside:
                 try:

@@ -452,12 +452,12 @@ class Packing:
                 parts.append(tar.header(entry, 0))
                 continue
             try:
-                data, stable = _read(self._source, entry)
+                data, fault = _read(self._source, entry)
             except OSError as error:
                 faults.append(_unreadable(entry, error))
                 continue
-            if not stable:
-                faults.append(Fault(entry.path, "changed", CHANGED))
+            if fault is not None:
+                faults.append(fault)
             size = len(data)
             if size != entry.size:
                 key = None
@@ -475,6 +475,7 @@ class Packing:
 
 TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
 CHANGED = say("it changed while it was read and was packed as it was read")
+GROWN = say("it grew while it was read and was cut")
 
 
 def _key(members: list[Entry]) -> bytes | None:
@@ -511,25 +512,25 @@ def _recalled(members: list[Entry], known: Known, key: bytes | None) -> _Made | 
     )
 
 
-def _read(source: Source, entry: Entry) -> tuple[bytes, bool]:
-    """A small file's bytes, and whether they stayed the same while they were read."""
+def _read(source: Source, entry: Entry) -> tuple[bytes, Fault | None]:
+    """A small file's bytes, and what they are not: those of one moment, or all of it."""
     if entry.content is not None:
-        return entry.content, True
+        return entry.content, None
     fd = source.open(entry)
     try:
         data = _to_end(fd, entry.size)
         after = _regular(fd)
         if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
-            return data, True  # as the plan saw it, so also while it was read
+            return data, None  # as the plan saw it, so also while it was read
         for _ in range(TRIES):
             before = os.fstat(fd)
             os.lseek(fd, 0, os.SEEK_SET)
             if before.st_size > GROWN_MOST:
-                return os.read(fd, GROWN_MOST), False
+                return os.read(fd, GROWN_MOST), Fault(entry.path, "cut_short", GROWN)
             data = _to_end(fd, before.st_size)
             if _face(os.fstat(fd)) == _face(before) and len(data) == before.st_size:
-                return data, True
-        return data, False
+                return data, None
+        return data, Fault(entry.path, "changed", CHANGED)
     finally:
         platform.close(fd)
 
