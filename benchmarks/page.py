@@ -141,10 +141,11 @@ def _floor(found: dict[str, Any], phase: str, measures: dict[str, dict[str, floa
     goal = GOALS[phase] * measures["wall"]["theirs"]
     beyond = ", which is more than the goal already" if wall > goal else ""
     rest = measures["cpu"]["ours"] - cpu
+    more = f"{rest:.2f} CPU seconds are" if rest >= 0.01 else "less than can be told is"
     return (
         f"**{NAMES[phase]}**: the goal is {goal:.2f} s here. {what} takes {wall:.2f} s on both cores and"
         f" {cpu:.2f} CPU seconds{beyond}. Of our {measures['wall']['ours']:.2f} s and"
-        f" {measures['cpu']['ours']:.2f} CPU seconds, {rest:.2f} CPU seconds are the rest: names, records,"
+        f" {measures['cpu']['ours']:.2f} CPU seconds, {more} the rest: names, records,"
         " rows, the manifest and the index."
     )
 
