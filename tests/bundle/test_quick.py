@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -25,14 +26,14 @@ from tests.bundle.worlds import Made, chunks, entry, pack_entries, pack_folder
 from muniment.bundle import groups, tar
 from muniment.bundle import verify as verify_room
 from muniment.bundle.crew import Crew, Odd
-from muniment.bundle.errors import BadExtent
-from muniment.bundle.extent import make_extent
+from muniment.bundle.errors import BadBundle, BadExtent, ContentsDiffer
+from muniment.bundle.extent import inflate, make_extent
 from muniment.bundle.extract import _Writer, extract, extract_kept
 from muniment.bundle.gunzip import raw
 from muniment.bundle.index import Index
 from muniment.bundle.manifest import read_listed, read_manifest
 from muniment.bundle.members import Member
-from muniment.bundle.model import Entry, Extent, Row
+from muniment.bundle.model import MANIFEST, Entry, Extent, Row
 from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
 from muniment.disk import platform
 from muniment.disk.root import Root
@@ -173,6 +174,32 @@ def test_helpers_pack_the_same_bytes(tmp_path: Path) -> None:
         assert done.stdout.split(" ", 1) == [want, f"{began} []\n"], done.stderr
 
 
+LOST = PACK.replace(
+    "pack.Crew = Crew",
+    """
+me = os.getpid()
+class Tree(Tree):
+    def open(self, entry):
+        if os.getpid() != me and entry.path.endswith("/7.txt"):
+            os.kill(os.getpid(), 9)
+        return super().open(entry)
+""",
+)
+
+
+@pytest.mark.skipif(not platform.LINUX, reason="helpers are forked on Linux only")
+@pytest.mark.parametrize("workers", ["1", "2", "3"])
+def test_where_a_helper_is_lost_its_work_is_done_all_the_same(tmp_path: Path, workers: str) -> None:
+    for number in range(300):
+        place = tmp_path / "tree" / f"d{number % 7}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_bytes(b"%d" % number * 500)
+    want = hashlib.sha256(pack_folder(tmp_path / "tree", workers=0).gz).hexdigest()
+    call = [sys.executable, "-c", LOST, str(tmp_path / "tree"), workers, "1"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{want} [] []\n"), done.stderr
+
+
 def test_a_damaged_piece_is_named(workers: int) -> None:
     made = pack_entries([entry(f"files/workspace/{n:03}", b"%d" % n * 3000) for n in range(40)])
     bad = made.extents[7]
@@ -207,6 +234,115 @@ def test_any_byte_of_a_group(workers: int) -> None:
         except MunimentError as error:
             found = str(error)
         assert found == want
+
+
+def three() -> tuple[list[list[bytes]], list[Extent]]:
+    """Two large files with a small one between: the raw bytes of each one's extents, and the manifest's."""
+    rng = random.Random(4)
+    made = pack_entries(
+        [
+            entry("files/workspace/a", rng.randbytes(700_001)),
+            entry("files/workspace/b", b"between"),
+            entry("files/workspace/c", rng.randbytes(700_001)),
+        ]
+    )
+    parts = [
+        [inflate(one.piece or b"", one) for one in made.extents if one.path.endswith(name)]
+        for name in (b"/a", b"/b", b"/c")
+    ]
+    assert [len(part) > 1 for part in parts] == [True, False, True]
+    return parts, [one for one in made.extents if one.path == MANIFEST.encode()]
+
+
+def put_together(parts: list[list[bytes]], rest: list[Extent]) -> Made:
+    names = ("a", "b", "c")
+    extents = [
+        make_extent(raw, b"files/workspace/" + name.encode())
+        for name, part in zip(names, parts, strict=True)
+        for raw in part
+        if raw
+    ]
+    return Made([*extents, *rest], Index.of([*extents, *rest]), b"", [], 0, 0)
+
+
+@pytest.mark.parametrize("lent", [512, 4096, -512, -4096])
+def test_a_large_file_is_not_read_past_what_lies_behind_it(lent: int, workers: int) -> None:
+    """Were large files read as one stream, each would fit; in the stream as it is the small one stands
+    in the middle of the first, or of its own end the third takes something back."""
+    parts, rest = three()
+    a, _, c = parts
+    if lent > 0:
+        c[0], a[-1] = a[-1][-lent:] + c[0], a[-1][:-lent]
+    else:
+        a[-1], c[0] = a[-1] + c[0][:-lent], c[0][-lent:]
+    made = put_together(parts, rest)
+    with pytest.raises(MunimentError) as strictly:
+        verify(unfold(made.index, made.fetch))
+    with pytest.raises(MunimentError) as quickly:
+        verify_kept(made.index, made.fetch, workers)
+    assert str(quickly.value) == str(strictly.value)
+
+
+@pytest.mark.parametrize("where", [0, 2])
+def test_an_end_in_the_middle(where: int, workers: int) -> None:
+    parts, rest = three()
+    parts[where][-1] += tar.END
+    made = put_together(parts, rest)
+    with pytest.raises(BadBundle):
+        verify(unfold(made.index, made.fetch))
+    with pytest.raises(BadBundle):
+        verify_kept(made.index, made.fetch, workers)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not platform.LINUX, reason="helpers are forked on Linux only")
+@pytest.mark.parametrize("missing", ["memfd_create", "pipe", "fork", "posix_fallocate"])
+def test_where_no_helper_can_be_had_it_is_done_without(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pack_entries([entry(f"files/workspace/{n:03}", b"%d" % n * 3000) for n in range(40)])
+    monkeypatch.setattr(verify_room, "FORK_FROM", 0)
+    monkeypatch.setattr(verify_room, "may_fork", lambda: True)
+    calls, most = 0, 1 if missing == "posix_fallocate" else 2
+    plainly = getattr(os, missing)
+
+    def refused(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls < most:
+            return plainly(*arguments)
+        raise OSError(errno.EMFILE, "no more")
+
+    before = descriptors()
+    monkeypatch.setattr(os, missing, refused)
+    assert verify_kept(made.index, made.fetch, 3).files == 40
+    assert calls == most and descriptors() == before
+
+
+def test_what_was_laid_out_of_many_folders_goes_with_few_descriptors(tmp_path: Path) -> None:
+    folders = [
+        one
+        for n in range(300)
+        for one in (
+            Entry(f"files/workspace/{n:03}", Kind.DIRECTORY, 0o500, 0),
+            entry(f"files/workspace/{n:03}/x", b"x"),
+        )
+    ]
+    made = pack_entries([*folders, entry("files/workspace/z", b"1")])
+    other = pack_entries([*folders, entry("files/workspace/z", b"2")])
+    cut = next(at for at, one in enumerate(made.extents) if one.path == MANIFEST.encode())
+    extents = [*made.extents[:cut], *other.extents[cut:]]
+    wrong = Made([*made.extents, *other.extents], Index.of(extents), b"", [], 0, 0)
+    before = descriptors()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before + 30, limits[1]))
+    try:
+        with Root.open(tmp_path) as root, pytest.raises(ContentsDiffer):
+            extract_kept(wrong.index, wrong.fetch, root, OUT, workers=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert descriptors() == before and list(tmp_path.iterdir()) == []
 
 
 def test_the_quick_way_is_the_one_that_is_gone() -> None:

@@ -91,7 +91,8 @@ class _Shelf:
                 seen.close()
             whole = max(-(-length // SHELF) * SHELF, SHELF)
             if grows and os.fstat(self._fd).st_size < whole:
-                os.ftruncate(self._fd, whole)
+                # Taken now: memory that is refused only when it is written to ends the process.
+                os.posix_fallocate(self._fd, 0, whole)
             seen = self._seen = mmap(self._fd, whole)
         return seen
 
@@ -107,9 +108,16 @@ class _Helper:
     def __init__(self) -> None:
         self.pid = 0
         self.doing: deque[tuple[int, int]] = deque()  # number and lane
-        self.jobs = [_Shelf() for _ in range(LANES)]
-        self.results = [_Shelf() for _ in range(LANES)]
+        self.jobs: list[_Shelf] = []
+        self.results: list[_Shelf] = []
         self.free = list(range(LANES))
+        self.theirs = self.ours = self.back = self.forth = -1
+
+    def open(self) -> None:
+        """Make the shelves and pipes; what was made before one is refused is closed by `close`."""
+        for shelves in (self.jobs, self.results):
+            for _ in range(LANES):
+                shelves.append(_Shelf())
         self.theirs, self.ours = os.pipe()
         self.back, self.forth = os.pipe()
 
@@ -127,7 +135,8 @@ class _Helper:
 
 
 class Crew(Generic[Job, Result]):
-    """Helpers that do `work`; a context.  With a size of 0 the calling thread does everything.
+    """Helpers that do `work`; a context.  With a size of 0 the calling thread does everything.  `Odd`
+    where the system has no room for so many.
 
     Jobs and results are plain values: numbers, text, bytes and tuples, lists and dicts of them.  What a
     helper raises is raised here: an `OSError` as it is, anything else as `Odd`.
@@ -147,6 +156,9 @@ class Crew(Generic[Job, Result]):
         try:
             for _ in range(size):
                 self._begin()
+        except OSError as error:
+            self.close()
+            raise Odd("no helper can be had") from error
         except BaseException:
             self.close()
             raise
@@ -154,6 +166,7 @@ class Crew(Generic[Job, Result]):
     def _begin(self) -> None:
         helper = _Helper()
         self._helpers.append(helper)
+        helper.open()
         helper.pid = os.fork()
         if not helper.pid:
             self._help(helper)
@@ -204,12 +217,12 @@ class Crew(Generic[Job, Result]):
                 break
             self._listen()
         lane = helper.free.pop()
-        length = helper.jobs[lane].lay(_dumps(job))
         helper.doing.append((number, lane))
         try:
+            length = helper.jobs[lane].lay(_dumps(job))
             os.write(helper.ours, _CALL.pack(lane, length))
-        except BrokenPipeError as error:
-            raise Odd("a helper is gone") from error
+        except OSError as error:
+            raise Odd("a helper is gone, or there is no room for its job") from error
         return number
 
     def result(self, number: int) -> Result:
@@ -226,7 +239,10 @@ class Crew(Generic[Job, Result]):
                 raise Odd("a helper is gone")
             kind, length = _CALL.unpack(told)
             number, lane = helper.doing.popleft()
-            answer = helper.results[lane].take(length)
+            try:
+                answer = helper.results[lane].take(length)
+            except OSError as error:
+                raise Odd("there is no room for a result") from error
             helper.free.append(lane)
             if kind == _FAILED:
                 raise OSError(*answer) if isinstance(answer, tuple) else Odd(answer)

@@ -316,16 +316,18 @@ def stays_inside(path: str, target: str) -> bool:
 def _open_up(root: Root, place: RelPath) -> None:
     """Make every folder ours to remove from: a snapshot's folders may have modes that forbid it."""
     with contextlib.suppress(OSError, AlreadyThere), root.folder(place) as fd:
-        todo = [fd]
-        while todo:
-            here = todo.pop()
-            os.fchmod(here, 0o700)
-            with os.scandir(here) as found:
-                for item in found:
-                    if item.is_dir(follow_symlinks=False):
-                        os.chmod(item.name, 0o700, dir_fd=here)
-                        todo.append(
-                            os.open(item.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
-                        )
-            if here != fd:
-                platform.close(here)
+        _open_up_below(fd)
+
+
+def _open_up_below(fd: int) -> None:
+    """A folder and all in it; open are only those that lead to the present one."""
+    os.fchmod(fd, 0o700)
+    with os.scandir(fd) as found:
+        names = [item.name for item in found if item.is_dir(follow_symlinks=False)]
+    for name in names:
+        os.chmod(name, 0o700, dir_fd=fd)
+        inner = os.open(name, platform.FOLDER, dir_fd=fd)
+        try:
+            _open_up_below(inner)
+        finally:
+            platform.close(inner)

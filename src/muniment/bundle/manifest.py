@@ -174,8 +174,10 @@ def read_listed(
     if middle is None or not data.startswith(_FILES, middle):
         return None
     end = _past(data, middle + len(_FILES), files)
+    if end is None:
+        return None
     rest = data[:opening] + _FILES + data[end:]
-    if end is None or not rest.isascii():
+    if not rest.isascii():
         return None
     rows: list[Packed] = []
     scan = _Scan(rest.decode("ascii"))

@@ -15,14 +15,14 @@ import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from muniment.bundle import tar
-from muniment.bundle.crew import Crew, may_fork, uncollected
+from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
 from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
 from muniment.bundle.extent import make_extent
 from muniment.bundle.index import Index, IndexWriter
@@ -174,6 +174,7 @@ class Packing:
         self._workers = workers
         self._memory = memory
         self._have = have
+        self._alone = False
         self._rows = IndexWriter()
         self._text = Text(heading)
         self._index: Index | None = None
@@ -247,7 +248,7 @@ class Packing:
             for batch in self._batches():
                 yield from self._work(batch)
             return
-        forks = self._shared is not None and may_fork()
+        self._alone = self._shared is None or not may_fork()
         most = AHEAD * self._workers
         flying: deque[tuple[_Pending, Sequence[_Step]]] = deque()
         busy = size = 0
@@ -257,14 +258,16 @@ class Packing:
             try:
                 for batch in self._batches():
                     size += sum(map(_weight, batch))
-                    if forks and crew is None and size >= BATCH:
+                    if not self._alone and crew is None and size >= BATCH:
                         # Not before there is something to do, and before there is a thread.
-                        crew = held.enter_context(Crew(self._pack_groups, self._workers))
+                        with self._or_alone():
+                            crew = held.enter_context(Crew(self._pack_groups, self._workers))
                     pending: _Pending = None
-                    groups = self._for_helpers(batch) if crew else None
+                    groups = self._for_helpers(batch) if crew and not self._alone else None
                     if crew and groups:
-                        pending = crew.give([_for_helper(group) for group in groups])
-                    elif (crew or not forks) and any(not isinstance(step, _Made) for step in batch):
+                        with self._or_alone():
+                            pending = crew.give([_for_helper(group) for group in groups])
+                    elif (crew or self._alone) and any(not isinstance(step, _Made) for step in batch):
                         pending = pool.submit(self._work, batch)
                     flying.append((pending, batch))
                     busy += pending is not None
@@ -281,9 +284,18 @@ class Packing:
     def _landed(self, crew: _Crew | None, pending: _Pending, batch: Sequence[_Step]) -> Iterable[_Made]:
         if isinstance(pending, Future):
             return pending.result()
-        if pending is None or crew is None:
-            return self._work(batch)
-        return map(_from_helper, batch, crew.result(pending))
+        if pending is not None and crew and not self._alone:
+            with self._or_alone():
+                return [*map(_from_helper, batch, crew.result(pending))]
+        return self._work(batch)
+
+    @contextmanager
+    def _or_alone(self) -> Iterator[None]:
+        """What helpers can not do, or one that is lost has not done, this process does itself."""
+        try:
+            yield
+        except Odd:
+            self._alone = True
 
     def _for_helpers(self, batch: Sequence[_Step]) -> list[_Group] | None:
         """The groups of a batch, if helpers can open all that is in them."""

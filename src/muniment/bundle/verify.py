@@ -12,8 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
+from muniment.bundle import tar
 from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
 from muniment.bundle.errors import BadBundle, BadManifest, ContentsDiffer, OutsideLink
 from muniment.bundle.extent import inflate
@@ -126,7 +128,7 @@ def verify_quickly(
         with uncollected(), Crew(work, helpers) as crew, _threads(workers) as pool:
             for told in crew.map(_pieces(tally.runs(index), fetch, pool, advance)):
                 tally.run(Told._make(told))
-            tally.walk(_told(_unfold(tally.large, fetch, pool), advance))
+            tally.walk(_told(_unfold(chain.from_iterable(tally.large), fetch, pool), advance))
         return tally.compare()
     except (BadBundle, BadManifest, OutsideLink) as error:  # perhaps not the first thing that is wrong
         raise Odd(str(error)) from error
@@ -174,7 +176,7 @@ class _Quick:
     """
 
     def __init__(self, taker: QuickTaker | None, seen: Seen | None) -> None:
-        self.large: list[Row] = []
+        self.large: list[list[Row]] = []
         self._taker = taker
         self._seen = seen
         self._stretches: list[_Stretch] = []
@@ -196,7 +198,7 @@ class _Quick:
                     yield self._run(run)
                 run, size = [], 0
             if len(unit) > 1:
-                self.large += unit
+                self.large.append(unit)
                 self._stretches.append(_Stretch(unit[0].path))
             else:
                 run += unit
@@ -232,17 +234,23 @@ class _Quick:
             self._seen(member)
 
     def walk(self, raw: Iterator[bytes]) -> None:
-        """The large files, and the manifest."""
-        waiting = deque(stretch for stretch in self._stretches if stretch.path)
-        stretch = _Stretch()
-        rows: list[str] = []
-        members = Members(raw)
+        """The large files, and the manifest; `raw` are their extents' bytes, one after the other.
+
+        Between two of them something else may stand in the stream, so each has to end where its extents
+        do: it is given an end of its own, and that has to be met there and nowhere else.
+        """
+        large = [stretch for stretch in self._stretches if stretch.path]
+        for number, (unit, stretch) in enumerate(zip(self.large, large, strict=True), 1):
+            members = Members(chain(islice(raw, len(unit)), (tar.END,)))
+            self._unit(stretch, members)
+            if (members.over >= len(tar.END)) is not (number == len(large)):
+                raise Odd("a stream that ends in its middle, or not at all")
+
+    def _unit(self, stretch: _Stretch, members: Members) -> None:
+        rows: dict[bool, list[str]] = {True: [], False: []}  # those below `api/`, and all others
         for member in members:
             path = wire(member.path)
-            while waiting and waiting[0].path <= path:
-                _close(stretch, rows)
-                stretch, rows = waiting.popleft(), []
-            if path <= stretch.last or not stretch.path:
+            if path <= stretch.last or path < stretch.path:
                 raise Odd("members that are not in order")
             stretch.first, stretch.last = stretch.first or path, path
             self._above.add(member.path.rpartition("/")[0])
@@ -255,12 +263,12 @@ class _Quick:
                 raise Odd("a hard link")
             if member.kind is Kind.FILE:
                 digest = take(members, member, self._taker)[:32]
-                rows.append(row_of(member.path, member.size, digest.hex()))
+                rows[path.startswith(b"api/")].append(row_of(member.path, member.size, digest.hex()))
                 section = section_of(member.path)
                 self._files[section] += 1
                 self._sizes[section] += member.size
             self._meet(member)
-        _close(stretch, rows)
+        stretch.api, stretch.files = digest_of(rows[True]), digest_of(rows[False])
 
     def compare(self) -> Verified:
         """Hold everything to the manifest; `Odd` when something does not fit."""
@@ -283,16 +291,6 @@ class _Quick:
         files, sizes = self._files, self._sizes
         sections = {name: (files[name], sizes[name]) for name in sorted(files)}
         return Verified(facts, files.total(), sizes.total(), sections, self._manifest)
-
-
-def _close(stretch: _Stretch, rows: list[str]) -> None:
-    """Put the rows of a stretch's large files where they belong."""
-    if rows:
-        here = digest_of(rows)
-        if rows[0].startswith('{"path":"api/'):
-            stretch.api = here
-        else:
-            stretch.files = here
 
 
 class _Tally:
