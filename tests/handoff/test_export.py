@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.handoff.conftest import HOST, Place, packet, work
+from tests.handoff.conftest import HOST, Place, dispatched, packet, work
 
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
@@ -25,8 +25,7 @@ def handoffs(place: Place) -> Handoffs:
 
 
 def exported(place: Place, handoffs: Handoffs, **returned: object) -> tuple[str, Path]:
-    handoff = handoffs.new(packet(), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs)
     (place.path / "agents/mei").mkdir(parents=True)
     (place.path / "agents/mei/MEMORY.md").write_text("# Memory\n")
     (place.path / "out").mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import MODULES
+from tests.faults.stage import refuse_or_skip, require_mounts
 from tests.handoff.conftest import Place
 
 from muniment.handoff.delivery import durability, root_difference
@@ -27,20 +28,15 @@ with Root.open(sys.argv[1]) as root:
 
 
 APART = ("unshare", "-m", "--propagation", "private")
+needs_mounts = pytest.mark.usefixtures("mounts")
 
 
-def can_mount() -> bool:
-    done = subprocess.run([*APART, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
-    return done.returncode == 0
-
-
-CAN_MOUNT = shutil.which("unshare") is not None and can_mount()
-needs_mounts = pytest.mark.skipif(not CAN_MOUNT, reason="mounts need root and a mount namespace of one's own")
-
-
-@pytest.mark.skipif("CI" not in os.environ, reason="only continuous integration must be able to mount")
-def test_continuous_integration_can_mount() -> None:
-    assert CAN_MOUNT
+@pytest.fixture
+def mounts() -> None:
+    """The right to mount, and the program that does it apart from others."""
+    require_mounts("tmpfs")
+    if shutil.which(APART[0]) is None:
+        refuse_or_skip(APART[0])
 
 
 def facts(path: Path, *mounts: str) -> list[Root]:
@@ -51,8 +47,7 @@ def facts(path: Path, *mounts: str) -> list[Root]:
         [*APART, "sh", "-ec", script, "sh", str(path)],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": "src", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-        cwd=Path(__file__).parents[2],
+        env={"PYTHONPATH": MODULES, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
     )
     assert done.returncode == 0, done.stderr
     return [Root.from_json(json.loads(line)) for line in done.stdout.splitlines()]
@@ -179,22 +174,10 @@ print(trace.complete, *codes, *(row.durability for row in trace.rows[:2]))
 def test_the_gate_on_real_mounts(tmp_path: Path, before: str, after: str, verdict: str) -> None:
     (tmp_path / "work").mkdir()
     done = subprocess.run(
-        [
-            "unshare",
-            "-m",
-            "--propagation",
-            "private",
-            sys.executable,
-            "-c",
-            SCENE,
-            str(tmp_path),
-            before,
-            after,
-        ],
+        [*APART, sys.executable, "-c", SCENE, str(tmp_path), before, after],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": "src:.", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-        cwd=Path(__file__).parents[2],
+        env={"PYTHONPATH": MODULES, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
     )
     assert done.stdout.strip() == verdict, done.stderr
 
