@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
-from tests.handoff.conftest import HOST, Place, dispatched, packet, work
+from tests.handoff.conftest import HOST, Place, dispatched, killed, packet, work
 
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
@@ -153,6 +155,23 @@ def test_of_two_exports_at_once_the_second_takes_nothing_away(
     monkeypatch.setattr(Handoffs, "check", lambda self, handoff_id: overtaken(handoff_id))
     with pytest.raises(errors.ExportExists):
         export(handoffs, handoff, folder)
+    assert verify_folder(folder).handoff_id == handoff
+
+
+def test_an_export_that_is_killed_has_no_name_yet(
+    place: Place, handoffs: Handoffs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handoff, folder = handoffs.new(packet()).handoff_id, place.path.parent / "proof"
+
+    def dying(*given: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.handoff.export.bear_witness", dying)
+        killed(place, lambda: export(handoffs, handoff, folder))
+    assert not folder.exists()
+    place.machine.drawn += 50_000
+    export(place.reopen(), handoff, folder)
     assert verify_folder(folder).handoff_id == handoff
 
 
