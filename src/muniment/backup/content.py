@@ -23,7 +23,7 @@ from muniment.backup.survey import Section, folders
 from muniment.backup.walk import FOLDED, Many, Seen, Walk
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Entry, Fault
-from muniment.bundle.segments import Segment, one_by_one
+from muniment.bundle.segments import Part, Segment, one_by_one
 from muniment.bundle.tar import wire
 from muniment.bundle.tree import Tree
 from muniment.clock import Clock
@@ -156,8 +156,8 @@ class Content:
             faults=self.faults,
         )
         if not only:
-            itself = (wire(section.bundle), (section.bundle, os.fstat(root.fd), ""))
-            yield Segment("", "", [itself])
+            itself = Part.of([wire(section.bundle)], [(section.bundle, os.fstat(root.fd), "")])
+            yield Segment("", "", itself)
         # What lies beside a database that could not be copied, until its place in the order comes.
         beside: list[Entry] = []
         for part in walk.parts():

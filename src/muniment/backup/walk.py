@@ -13,7 +13,7 @@ from muniment.backup.excludes import Excludes, Reason, left_out_by_name
 from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
-from muniment.bundle.segments import Look, Part, in_parts, mark, may_go_too_far
+from muniment.bundle.segments import Look, Looked, Part, in_parts, mark, may_go_too_far
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -64,8 +64,8 @@ class Many(NamedTuple):
 
     def each(self) -> Iterator[Seen]:
         """One by one."""
-        for _, (name, fact, target) in self.part:
-            yield _plain(self.below + name, fact, target)
+        for one in self.part.looked():
+            yield _seen(self.below + one.name, one)
 
 
 @dataclass(slots=True)
@@ -165,7 +165,7 @@ class Walk:
                             or fact.st_dev != device
                         )
                     ):
-                        alone = _plain(prefix + name, fact, "")
+                        alone = _file(prefix + name, fact)
                     yield name, Kind.FILE, alone or (name, fact, "")
                 elif stat.S_ISDIR(mode):
                     yield name, Kind.DIRECTORY, (name, fact, "")
@@ -224,7 +224,7 @@ class Walk:
                     continue
                 stamp += suffix.encode() + mark(more)
                 changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
-        return _plain(rel, fact, "")._replace(stamp=stamp, changed_ns=changed, database=True)
+        return _file(rel, fact)._replace(stamp=stamp, changed_ns=changed, database=True)
 
     def _with_companions(self, fd: int, names: Set[str]) -> Known:
         """Which of those that have something beside them are databases: what is beside goes into
@@ -243,13 +243,19 @@ class Walk:
         self.faults.append(Fault(f"{self.bundle_prefix}/{rel}".rstrip("/"), "left_out", why))
 
 
-def _plain(rel: str, fact: os.stat_result, target: str) -> Seen:
+def _seen(rel: str, one: Looked) -> Seen:
     """What a thing was when it was seen."""
-    mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
-    if stat.S_ISDIR(fact.st_mode):
+    mode, when = one.permissions, one.mtime_ns
+    if one.is_folder:
         return Seen(rel, Kind.DIRECTORY, mode, when, 0)
-    if stat.S_ISLNK(fact.st_mode):
-        return Seen(rel, Kind.LINK, 0o777, when, 0, target)
+    if not one.is_file:
+        return Seen(rel, Kind.LINK, mode, when, 0, one.target)
+    changed = max(when, one.ctime_ns)
+    return Seen(rel, Kind.FILE, mode, when, one.size, "", one.mark, changed, False, one.dev)
+
+
+def _file(rel: str, fact: os.stat_result) -> Seen:
+    mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
     changed = max(when, fact.st_ctime_ns)
     return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", mark(fact), changed, False, fact.st_dev)
 
