@@ -109,15 +109,14 @@ def test_it_gives_the_same(place: Place, forked: list[int], how: dict[str, Any])
 def test_what_could_not_be_read_is_told(
     place: Place, forked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk = Walk._folder
+    scandir = os.scandir
 
-    def refused(self: Walk, fd: int, prefix: str) -> Iterator[Seen | Many]:
-        if prefix == "deep/er/":
-            self._fault("deep/er", OSError(errno.EIO, "broken"))
-            return iter(())
-        return walk(self, fd, prefix)
+    def refused(fd: int) -> Any:
+        if os.readlink(f"/proc/self/fd/{fd}").endswith("/deep/er"):
+            raise OSError(errno.EIO, "broken")
+        return scandir(fd)
 
-    monkeypatch.setattr(Walk, "_folder", refused)
+    monkeypatch.setattr(os, "scandir", refused)
     there = place.walk()
     with WalksAhead([there]) as ahead:
         list(ahead.parts(there))
@@ -207,7 +206,7 @@ def test_what_goes_wrong_there_goes_wrong_here(
     def broken(*arguments: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(Walk, "_folder", broken)
+    monkeypatch.setattr(os, "scandir", broken)
     with WalksAhead([walk := place.walk()]) as ahead, pytest.raises(RuntimeError, match="broken"):
         list(ahead.parts(walk))
 

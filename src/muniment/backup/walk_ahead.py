@@ -40,21 +40,25 @@ class WalksAhead:
 
     def parts(self, walk: Walk) -> Iterator[Seen | Many]:
         """What the next of the walks gives."""
-        last = b""
+        part: Seen | Many | None = None
         try:
             while self._ahead:
                 kind, *told = next(self._values)
-                if kind == _END:
+                if kind == _MANY:
+                    below, packed = told
+                    part = Many(below, Part(*packed))
+                elif kind == _SEEN:
+                    rel, what, *more = told
+                    part = Seen(rel, Kind(what), *more)
+                else:
                     exclusions, faults = told
                     walk.exclusions += [Exclusion(*one) for one in exclusions]
                     walk.faults += pickle.loads(faults)
                     return
-                part = _many(*told) if kind == _MANY else _seen(*told)
-                last = _last(part)
                 yield part
         except (Lost, StopIteration):
             self.close()
-        yield from _after(walk.parts(), last)
+        yield from _after(walk.parts(), _last(part) if part else b"")
 
     def close(self) -> None:
         """End the process."""
@@ -82,14 +86,6 @@ def _told(walks: Iterable[Walk]) -> Iterator[_Plain]:
                 yield _SEEN, part.rel, part.kind.value, *part[2:]
         exclusions = [tuple(one) for one in walk.exclusions[left_out:]]
         yield _END, exclusions, pickle.dumps(walk.faults[unread:])
-
-
-def _many(below: str, part: tuple[bytes, bytes, bytes]) -> Many:
-    return Many(below, Part(*part))
-
-
-def _seen(rel: str, kind: str, *more: Any) -> Seen:
-    return Seen(rel, Kind(kind), *more)
 
 
 def _last(part: Seen | Many) -> bytes:
