@@ -83,8 +83,7 @@ def _show(call: Call, seen: Overview) -> None:
                 (say("ledger"), _ledger(seen)),
                 (say("not archived"), _listed(seen.of(LOOSE), _path)),
                 *([(say("half done"), _half_done(seen))] if seen.half_done or seen.of(SNAPSHOTS) else []),
-                (say("handoffs"), _listed(seen.of(HANDOFFS), _open)),
-                (say("jobs"), _listed(seen.of(JOBS), _open)),
+                (say("under way"), _under_way(seen)),
                 (say("snapshot"), _snapshot(seen)),
                 *([(say("schedule"), _schedule(seen.schedule))] if seen.schedule is not None else []),
                 (say("next"), seen.next_step),
@@ -128,6 +127,12 @@ def _path(one: Unfinished) -> Message:
 
 def _open(one: Unfinished) -> Message:
     return say("{reference} ({state})", reference=one.reference, state=_STATES.get(one.state, one.state))
+
+
+def _under_way(seen: Overview) -> Message:
+    """Handoffs and jobs in one line, since all of this has to fit into ten."""
+    rooms = tuple(_listed(found, _open) for found in map(seen.of, (HANDOFFS, JOBS)) if found)
+    return say("{rooms}", rooms=rooms) if rooms else say("nothing")
 
 
 def _half_done(seen: Overview) -> Message:
