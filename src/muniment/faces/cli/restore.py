@@ -56,7 +56,7 @@ _ID = say("A snapshot (bk_…).")
     examples=(
         "muniment backup restore bk_20261130_142800_ab12",
         "muniment backup restore bk_20261130_142800_ab12 --apply",
-        "muniment backup restore bk_20261130_142800_ab12 --only workspace/memory --apply --overwrite",
+        "muniment backup restore bk_… --only workspace/memory --apply --overwrite",
         "muniment backup restore bk_20261130_142800_ab12 --target /tmp/look",
     ),
 )
