@@ -155,7 +155,7 @@ def _keep(
     would: list[Json] = [one.request.source.posix for one in accepted]
     terminal.result(
         {"would_archive": would},
-        lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
+        lambda: terminal.say(say("would be archived: {paths}", paths=tuple(would))),
     )
 
 

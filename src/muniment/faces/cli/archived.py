@@ -91,11 +91,8 @@ def _card(entry: Entry) -> Card:
 
 
 def _content(entry: Entry) -> Message:
-    return say(
-        "{files}, {size}",
-        files=say_count("{count} file", "{count} files", entry.count),
-        size=size(entry.size),
-    )
+    files = say_count("{count} file", "{count} files", entry.count)
+    return say("{facts}", facts=(files, size(entry.size)))
 
 
 @command(examples=("muniment archive verify --all",))

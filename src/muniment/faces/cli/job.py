@@ -280,7 +280,7 @@ def _table(call: Call, view: View) -> None:
         [
             (say("flow"), f"{flow.id} {flow.version_id}"),
             (say("engine"), view.history.engine),
-            (say("plan"), view.plan.hex),
+            (say("the plan"), view.plan.hex),
         ]
     )
 

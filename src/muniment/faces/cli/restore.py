@@ -301,7 +301,7 @@ def section_done(call: Call, name: str) -> None:
         lambda: call.terminal.say(
             say("The restore is finished.")
             if half is None
-            else say("noted: {name}; still open: {names}", name=name, names=", ".join(still))
+            else say("noted: {name}; still open: {names}", name=name, names=tuple(still))
         ),
     )
     if still:

@@ -157,4 +157,4 @@ def _snapshot(seen: Overview) -> Message:
         return say("{id}, {age}, ⚠ not in the vault that is set: {place}", **facts)
     if vault.shares_device:
         return say("{id}, {age}, {place} ⚠ on the same device as what it saves", **facts)
-    return say("{id}, {age}, {place}", **facts)
+    return say("{facts}", facts=tuple(facts.values()))
