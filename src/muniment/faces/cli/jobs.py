@@ -54,7 +54,7 @@ def _report(call: Call, report: Report) -> None:
         mark = "✓" if one.good else "✗"
         call.terminal.say(say("{mark} {name}: {finding}", mark=mark, name=one.name, finding=one.finding))
         for detail in one.details:
-            call.terminal.print(f"    {detail}")
+            call.terminal.say(say("    {detail}", detail=detail))
     if report.good and not report.complete:
         call.terminal.say(say("The record is true. What it says: the job is not complete."))
 
