@@ -117,17 +117,25 @@ PUNCTUATION = re.compile(
 TOUCHING = re.compile(r"[\u4e00-\u9fff][A-Za-z0-9{`]|[A-Za-z0-9`][\u4e00-\u9fff]")
 
 
+def lines() -> Iterator[tuple[str, str]]:
+    """Each Chinese sentence and line, as it stands and with what is put in and what is code made plain:
+    a fact may begin or end with Han itself, a span of code is a Latin word."""
+    for _, chinese in texts():
+        yield chinese, re.sub(r"\{[^{}]*\}", "字", re.sub("`[^`]*`", "`x`", chinese))
+    for page in PAGES:
+        text = re.sub(
+            r"^```.*?^```$|\]\([^)]*\)", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
+        for line in text.splitlines():
+            yield f"{page.name}: {line}", re.sub("`[^`]*`", "`x`", line)
+
+
 def test_punctuation_is_full_width() -> None:
-    assert (
-        PUNCTUATION.search("文件, 目录")
-        and PUNCTUATION.search("文件(一)")
-        and not PUNCTUATION.search("文件，目录")
-    )
-    assert [chinese for _, chinese in texts() if PUNCTUATION.search(chinese)] == []
+    assert all(PUNCTUATION.search(text) for text in ("文件, 目录", "文件(一)", "文件."))
+    assert not PUNCTUATION.search("文件，目录。")
+    assert [shown for shown, plain in lines() if PUNCTUATION.search(plain)] == []
 
 
 def test_a_blank_stands_between_han_and_latin() -> None:
     assert TOUCHING.search("用JSON写") and not TOUCHING.search("用 JSON 写")
-    seen = [(chinese, re.sub("`[^`]*`", "`x`", chinese)) for _, chinese in texts()]
-    shown = re.compile(r"\{[^{}]*\}")  # what is put in may begin or end with Han itself
-    assert [chinese for chinese, text in seen if TOUCHING.search(shown.sub("字", text))] == []
+    assert [shown for shown, plain in lines() if TOUCHING.search(plain)] == []
