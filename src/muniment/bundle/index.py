@@ -106,6 +106,11 @@ class Index:
         return self._paths.startswith(_OPENING_OF_WHOLE)
 
     @property
+    def notes(self) -> Iterator[tuple[bytes, int, int]]:
+        """Id, raw length and CRC-32 of each row in stream order."""
+        return ((extent, length, crc) for extent, length, crc, _ in ROW.iter_unpack(self._rows))
+
+    @property
     def ids(self) -> Iterator[bytes]:
         """The ids in stream order, 32 bytes each; an id may stand more than once."""
         return (row[0] for row in ROW.iter_unpack(self._rows))
@@ -254,9 +259,14 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 def _read_paths(data: bytes, count: int) -> Iterator[bytes]:
     at, before = 0, b""
+    end = len(data) - 1
     for _ in range(count):
-        shared, at = _read_number(data, at)
-        size, at = _read_number(data, at)
+        if at < end and data[at] < 0x80 and data[at + 1] < 0x80:  # nearly all: two numbers of a byte each
+            shared, size = data[at], data[at + 1]
+            at += 2
+        else:
+            shared, at = _read_number(data, at)
+            size, at = _read_number(data, at)
         if shared > len(before) or size > len(data) - at or shared + size > PATH_MOST:
             raise _refused(say("its paths are cut short or malformed"))
         before = before[:shared] + data[at : at + size]
