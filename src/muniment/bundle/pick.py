@@ -15,8 +15,8 @@ from muniment.evidence import Kind
 
 
 def rows_around(index: Index, path: bytes) -> list[Row]:
-    """The extents in which a path begins and goes on: those that bear its name, else the group that
-    begins with the last name before it (docs/format.md, index)."""
+    """The extents in which a path begins and goes on: those that bear its name, else those that bear the
+    last name before it (docs/format.md, index)."""
     before: list[Row] = []
     for row in index:
         if row.path > path:
