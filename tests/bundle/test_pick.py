@@ -16,7 +16,7 @@ from muniment.bundle.pick import pick
 from muniment.bundle.verify import verify
 
 
-class Kept:
+class SentWhole:
     """A tar.gz as it was sent, in extents; counts how often one of them is asked for."""
 
     def __init__(self, data: bytes) -> None:
@@ -51,7 +51,7 @@ def chained(count: int) -> Tar:
 @pytest.mark.parametrize("count", [1, 3_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_a_chain_of_hard_links(count: int) -> None:
     data = chained(count).manifest().done()
-    kept = Kept(data)
+    kept = SentWhole(data)
     assert kept.pick(f"files/workspace/{count:06}") == b"the one"
     assert kept.asked <= 2 * len(kept.index)
     assert verify([gzip.decompress(data)]).files == count + 1
@@ -67,8 +67,8 @@ def test_a_chain_within_an_extent() -> None:
 def test_a_link_that_names_nothing_is_refused_before_anything_is_followed() -> None:
     made = chained(2).entry("files/workspace/l", tarfile.LNKTYPE, linkname="files/workspace/none")
     with pytest.raises(BadBundle):
-        Kept(made.manifest().done()).pick("files/workspace/l")
-    assert Kept(chained(2).manifest().done()).pick("files/workspace/none") is None
+        SentWhole(made.manifest().done()).pick("files/workspace/l")
+    assert SentWhole(chained(2).manifest().done()).pick("files/workspace/none") is None
 
 
 def test_a_link_to_the_manifest_is_refused() -> None:
@@ -76,6 +76,6 @@ def test_a_link_to_the_manifest_is_refused() -> None:
     made = sound().file("manifest.json", b"{}", listed=False)
     made.entry("files/workspace/m", tarfile.LNKTYPE, linkname="manifest.json")
     data = made.done()
-    for read in (lambda: verify([gzip.decompress(data)]), lambda: Kept(data).pick("files/workspace/m")):
+    for read in (lambda: verify([gzip.decompress(data)]), lambda: SentWhole(data).pick("files/workspace/m")):
         with pytest.raises(BadBundle, match="a hard link names no earlier file"):
             read()
