@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from muniment.record.state import Workspace
     from muniment.record.subject import Subject
     from muniment.settings import Setting
+    from muniment.vault.line import Line
     from muniment.vault.place import Whereabouts
     from muniment.vault.remote import RemoteVault
     from muniment.vault.served import Parts
@@ -334,20 +335,16 @@ class House:
     @cached_property
     def remote(self) -> RemoteVault | None:
         """The vault that a server keeps, if one is set."""
-        from muniment.vault.place import Address, is_remote
+        from muniment.vault.place import is_remote
         from muniment.vault.settings import VAULT_URL
 
-        settings = self.settings()
-        url = settings.get(VAULT_URL)
+        url = self.settings().get(VAULT_URL)
         if not is_remote(url):
             return None
-        from muniment.clock import system_clock
-        from muniment.vault.bearing import token_source
+        from muniment.vault.line import KEPT
         from muniment.vault.remote import RemoteVault
 
-        address = Address.of(url)
-        source = token_source(address, settings, self._environment, system_clock)
-        remote = RemoteVault(address, source, note=self._note)
+        remote = RemoteVault(self._line(url, kept=KEPT))
         self._held.callback(remote.close)
         return remote
 
@@ -355,10 +352,8 @@ class House:
     def whole_snapshots(self) -> WholeSnapshots:
         """The snapshots of a server's vault by the calls that every such vault knows."""
         from muniment.backup.whole_snapshots import WholeSnapshots
-        from muniment.clock import system_clock
         from muniment.record.consent import RELAYED
-        from muniment.vault.bearing import token_source
-        from muniment.vault.place import Address, is_remote
+        from muniment.vault.place import is_remote
         from muniment.vault.plain import PlainVault
         from muniment.vault.settings import VAULT_URL
 
@@ -369,10 +364,19 @@ class House:
                 "an http:// or https:// address was expected, found {value}", value=printable(repr(url))
             )
             raise BadSetting(name=VAULT_URL.name, where=settings.find(VAULT_URL).origin, why=why)
-        address = Address.of(url)
-        source = token_source(address, settings, self._environment, system_clock)
-        vault = PlainVault(address, source, note=self._note)
+        vault = PlainVault(self._line(url))
         return WholeSnapshots(self.workspace, self._places, vault, settings.get(RELAYED), self._note)
+
+    def _line(self, url: str, *, kept: int = 0) -> Line:
+        """The line to a vault's server, with this caller's token."""
+        from muniment.clock import system_clock
+        from muniment.vault.bearing import token_source
+        from muniment.vault.line import Line
+        from muniment.vault.place import Address
+
+        address = Address.of(url)
+        source = token_source(address, self.settings(), self._environment, system_clock)
+        return Line(address, source, note=self._note, kept=kept)
 
     def served(self, *, loopback: bool) -> Parts:
         """What a server of vaults needs, opened."""

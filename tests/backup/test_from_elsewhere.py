@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from tests.faces.at_work import AtWork
 
+from muniment.bundle.whole import Description
 from muniment.clock import system_clock
 from muniment.vault.open import open_directory
-from muniment.vault.whole import Told, Wholes
+from muniment.vault.whole import Wholes
 
 FILES = {"files/workspace/a.txt": b"hello\n", "files/workspace/b/c.bin": bytes(range(256)) * 2000}
 
@@ -51,7 +52,7 @@ def test_read_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     vault = tmp_path / "vault"
     data = packed()
     store = open_directory(vault, clock=system_clock)
-    name = Wholes(store).keep([data], Told("elsewhere")).snapshot.id
+    name = Wholes(store).keep([data], Description("elsewhere", ())).snapshot.id
     store.close()
 
     def call(*words: str) -> dict[str, object]:

@@ -13,7 +13,8 @@ from tests.backup.world import World, put
 
 from muniment.backup.errors import NoSuchEntry
 from muniment.backup.whole import Whole
-from muniment.vault.whole import Told, Wholes
+from muniment.bundle.whole import Description
+from muniment.vault.whole import Wholes
 
 FILES = {"memory/note.md": b"remember", "zeta.txt": b"z" * 70_000, "a b.txt": b""}
 
@@ -40,7 +41,7 @@ def foreign(world: World, tmp_path: Path) -> str:
     put(top / "manifest.json", json.dumps(manifest))
     made = tmp_path / "old.tar.gz"
     subprocess.run(["tar", "czf", made, "-C", top.parent, "backup/manifest.json", "backup/files"], check=True)
-    told = Told("old", ("workspace/memory",))
+    told = Description("old", ("workspace/memory",))
     return Wholes(world.vault).keep(iter([made.read_bytes()]), told).snapshot.id
 
 

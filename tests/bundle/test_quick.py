@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,11 @@ from muniment.bundle.extent import inflate, make_extent
 from muniment.bundle.extract import _Writer, extract, extract_kept
 from muniment.bundle.gunzip import raw
 from muniment.bundle.index import Index
+from muniment.bundle.join import assemble
 from muniment.bundle.manifest import read_listed, read_manifest
 from muniment.bundle.members import Member
 from muniment.bundle.model import MANIFEST, Entry, Extent, Row
+from muniment.bundle.pick import pick
 from muniment.bundle.verify import unfold, verify, verify_kept, verify_quickly
 from muniment.disk import platform
 from muniment.disk.root import Root
@@ -566,3 +569,26 @@ def test_a_folder_that_got_another_spelling_is_noticed(tmp_path: Path) -> None:
         writer.close()
     finally:
         os.close(fd)
+
+
+def test_a_piece_that_leans_on_the_one_before_is_refused(workers: int) -> None:
+    """Joined the two inflate, and the tar.gz is sound; alone the second has nothing to repeat."""
+    text = random.Random(6).randbytes(9000)
+    made = pack_entries([entry("files/workspace/a", text), entry("files/workspace/b", text)])
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    leaning = []
+    for one in made.extents[:2]:
+        part = inflate(one.piece or b"", one)
+        piece = squeezer.compress(part) + squeezer.flush(zlib.Z_SYNC_FLUSH)  # the window is kept
+        leaning.append(one._replace(piece=piece))
+    assert [one.path[-2:] for one in leaning] == [b"/a", b"/b"]
+    assert len(leaning[1].piece or b"") < 1000
+    other = Made([*leaning, *made.extents[2:]], made.index, b"", [], 0, 0)
+    assert verify(raw(assemble(other.index, other.fetch))).files == 2
+    with pytest.raises(BadExtent):
+        pick(other.index, other.fetch, "files/workspace/b")
+    with pytest.raises(Odd):
+        verify_quickly(other.index, other.fetch, workers=workers)
+    with pytest.raises(BadExtent) as refused:
+        verify_kept(other.index, other.fetch, workers)
+    assert refused.value.where == leaning[1].id.hex()[:12]

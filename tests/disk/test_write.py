@@ -19,7 +19,7 @@ from muniment.digest import sha256 as digest_of
 from muniment.disk import platform, write
 from muniment.disk.errors import AlreadyThere, NoSpace, NotThere, Overtaken, ReadbackFailed
 from muniment.disk.root import Root
-from muniment.disk.write import is_scratch, scratch_name, write_verified
+from muniment.disk.write import file_system_now, is_scratch, scratch_name, write_verified
 from muniment.path import RelPath
 
 REL = RelPath.parse("report.md")
@@ -280,3 +280,12 @@ def test_scratch_names_are_known_again() -> None:
     names = {scratch_name() for _ in range(100)} | {scratch_name("01-new")}
     assert len(names) == 101 and all(is_scratch(name) for name in names)
     assert not any(is_scratch(name) for name in ("report.md", ".muniment", ".muniment-x", "a.tmp", ".tmp"))
+
+
+def test_the_clock_of_the_file_system(root: Root, place: Path) -> None:
+    def written(name: str) -> int:
+        (place / name).write_bytes(b"x")
+        return (place / name).stat().st_mtime_ns
+
+    assert written("before") <= file_system_now(root, RelPath()) <= written("after")
+    assert sorted(os.listdir(place)) == ["after", "before"]

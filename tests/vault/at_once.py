@@ -54,8 +54,8 @@ def race(folder: Path, limit: int, racers: int) -> None:
 
 
 def kept(vault: Vault, what: Content) -> str:
-    """A snapshot, begun again when a clock that is ahead called the upload idle, or its unfinished file
-    one that somebody left long ago: then the file is taken away before it gets its name."""
+    """A snapshot, begun again when a clock that is ahead called the upload idle: then a file of it may be
+    taken away before it was read back."""
     for _ in range(TRIES):
         with contextlib.suppress(UploadGone, ExtentsMissing, NotThere):
             return keep(vault, what).snapshot.id

@@ -68,9 +68,9 @@ class KillingBlobs:
     def names(self, prefix: str) -> Iterator[str]:
         return self._blobs.names(prefix)
 
-    def sweep(self, prefix: str, before: float) -> int:
+    def sweep(self, prefix: str, age_s: float) -> int:
         self._fuse.step()
-        return self._blobs.sweep(prefix, before)
+        return self._blobs.sweep(prefix, age_s)
 
     def close(self) -> None:
         self._blobs.close()

@@ -15,6 +15,7 @@ from muniment.faces.web.reception import Reception, Rules
 from muniment.faces.web.serving import Server, listen, serve
 from muniment.vault.audit import Audit
 from muniment.vault.keys import KeyRing, add_key, mint
+from muniment.vault.line import KEPT, Line
 from muniment.vault.place import Address
 from muniment.vault.remote import RemoteVault
 from muniment.vault.store import NO_LIMITS
@@ -75,9 +76,8 @@ class Served:
 
     def client(self, user: str = USER, note: Callable[..., None] = lambda message: None) -> RemoteVault:
         """One more client."""
-        vault = RemoteVault(
-            Address.of(self.url), lambda: self.token(user), note=note, pause=lambda seconds: None
-        )
+        address, pause = Address.of(self.url), lambda seconds: None
+        vault = RemoteVault(Line(address, lambda: self.token(user), note=note, pause=pause, kept=KEPT))
         self._stack.callback(vault.close)
         return vault
 

@@ -26,6 +26,7 @@ from muniment.vault.errors import (
     VaultUnreachable,
 )
 from muniment.vault.keys import add_key, read_keys
+from muniment.vault.line import KEPT, Line
 from muniment.vault.place import Address
 from muniment.vault.remote import RemoteVault
 from muniment.vault.serve_settings import CLAIM_NAME, KEYS
@@ -80,7 +81,7 @@ def liar(*answers: bytes) -> Iterator[tuple[Callable[..., RemoteVault], list[byt
 
     def client(note: Callable[[Message], None] = lambda message: None) -> RemoteVault:
         address = Address.of(f"http://127.0.0.1:{port}")
-        return RemoteVault(address, lambda: "t.o.k", note=note, pause=lambda seconds: None)
+        return RemoteVault(Line(address, lambda: "t.o.k", note=note, pause=lambda seconds: None, kept=KEPT))
 
     try:
         yield client, asked
@@ -113,7 +114,8 @@ def test_a_reservation_is_not_made_twice() -> None:
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    vault = RemoteVault(Address.of(f"http://127.0.0.1:{port}"), lambda: "t", pause=lambda seconds: None)
+    address = Address.of(f"http://127.0.0.1:{port}")
+    vault = RemoteVault(Line(address, lambda: "t", pause=lambda seconds: None))
     with pytest.raises(VaultUnreachable):
         vault.list()
 
@@ -185,7 +187,8 @@ def test_a_connection_is_used_again_and_a_stale_one_is_not(quick_path: Path) -> 
     served = Served(quick_path / "served")
     try:
         now = [0.0]
-        vault = RemoteVault(Address.of(served.url), served.token, monotonic=lambda: now[0])
+        address = Address.of(served.url)
+        vault = RemoteVault(Line(address, served.token, monotonic=lambda: now[0], kept=KEPT))
         vault.list()
         (first,) = vault._line._idle
         vault.list()

@@ -19,10 +19,11 @@ from muniment.bundle.errors import BadIndex
 from muniment.bundle.index import Index
 from muniment.bundle.model import Row
 from muniment.bundle.vault import Soundness, Stored
+from muniment.bundle.whole import Description
 from muniment.vault.errors import BadUpload, SnapshotDamaged
 from muniment.vault.examine import examine
 from muniment.vault.open import open_directory, rebuild_directory
-from muniment.vault.whole import CUT, Told, Wholes, _cut
+from muniment.vault.whole import CUT, Wholes, _cut
 
 
 def noise(size: int, seed: int = 1) -> bytes:
@@ -30,7 +31,7 @@ def noise(size: int, seed: int = 1) -> bytes:
 
 
 def kept(folder: Folder, data: bytes, label: str = "") -> Stored:
-    return Wholes(folder.client()).keep([data], Told(label))
+    return Wholes(folder.client()).keep([data], Description(label, ()))
 
 
 def downloaded(folder: Folder, name: str, start: int = 0) -> bytes:
@@ -109,7 +110,7 @@ def test_rebuilt_from_packs_and_indexes_alone(folder: Folder) -> None:
 
 def test_an_upload_goes_on_in_another_process(folder: Folder) -> None:
     data = noise(600_000)
-    upload = Wholes(folder.client()).reserve(len(data), Told("l", ("workspace/a",)))
+    upload = Wholes(folder.client()).reserve(len(data), Description("l", ("workspace/a",)))
     assert Wholes(folder.client()).take(upload, 0, 100_000, len(data), [data[:100_000]]) == 100_000
     done = Wholes(folder.client()).take(upload, 100_000, len(data), len(data), [data[100_000:]])
     assert isinstance(done, Stored)
@@ -121,7 +122,7 @@ def test_an_upload_goes_on_in_another_process(folder: Folder) -> None:
 @pytest.mark.parametrize("sent", [b"", b"x" * 99, b"x" * 101, b"x" * 300_000])
 def test_a_chunk_that_is_not_as_long_as_its_range(folder: Folder, sent: bytes) -> None:
     wholes = Wholes(folder.client())
-    upload = wholes.reserve(200, Told())
+    upload = wholes.reserve(200, Description("", ()))
     with pytest.raises(BadUpload):
         wholes.take(upload, 0, 100, 200, [sent])
     assert wholes.look(upload).taken == 0
@@ -137,7 +138,7 @@ def test_a_sender_who_breaks_off_leaves_no_upload_behind(folder: Folder) -> None
 
     vault = folder.client()
     with pytest.raises(Gone):
-        Wholes(vault).keep(chunks(), Told())
+        Wholes(vault).keep(chunks(), Description("", ()))
     assert vault.catalogue.holdings().uploads == 0
     assert vault.list().snapshots == ()
 
@@ -219,7 +220,7 @@ def test_a_catalogue_of_version_1_is_taken_along(folder: Folder) -> None:
     assert one.ask(upload, what.ids) == {what.ids[1]}, "an upload under way goes on"
     one.put(upload, [what.extents[1]])
     two.finish(upload, what.index, label="", sections=[], facts={})
-    assert Wholes(two).keep([part(9)], Told()).snapshot.whole
+    assert Wholes(two).keep([part(9)], Description("", ())).snapshot.whole
     assert len(one.list().snapshots) == 3
     assert examine(one).sound
     one.close()

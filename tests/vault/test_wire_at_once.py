@@ -22,13 +22,14 @@ from tests.vault.sites import Folder
 from tests.vault.table_client import TableClient
 
 from muniment.bundle.vault import Limits
+from muniment.bundle.whole import Description
 from muniment.faces.web import bodies
 from muniment.faces.web.guarded import Guarded
 from muniment.vault.collect import collect
 from muniment.vault.errors import UploadGone
 from muniment.vault.examine import examine
 from muniment.vault.tenants import SERVED
-from muniment.vault.whole import Told, Wholes
+from muniment.vault.whole import Wholes
 
 
 def noise(size: int, seed: int = 1) -> bytes:
@@ -296,16 +297,16 @@ def test_a_full_disk_is_507_and_nothing_else_is_lost(tmp_path: Path) -> None:
 
 def _acts(wholes: Wholes, acknowledged: dict[str, bytes]) -> None:
     """One of each: at once, by offsets, replacing, deleting."""
-    first = wholes.keep([b"first"], Told())
+    first = wholes.keep([b"first"], Description("", ()))
     acknowledged[first.snapshot.id] = b"first"
-    upload = wholes.reserve(300_000, Told())
+    upload = wholes.reserve(300_000, Description("", ()))
     data = noise(300_000)
     assert wholes.take(upload, 0, 100_000, 300_000, [data[:100_000]]) == 100_000
     second = wholes.take(upload, 100_000, 300_000, 300_000, [data[100_000:]])
     assert not isinstance(second, int)
     acknowledged[second.snapshot.id] = data
     acknowledged[""] = b""  # from here on the first one may go
-    third = wholes.keep([b"third"], Told(), replace=first.snapshot.id)
+    third = wholes.keep([b"third"], Description("", ()), replace=first.snapshot.id)
     acknowledged.pop(first.snapshot.id, None)
     acknowledged[third.snapshot.id] = b"third"
     wholes.store.delete(third.snapshot.id)

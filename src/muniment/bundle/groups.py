@@ -1,8 +1,8 @@
 """Floor 2, `bundle`: groups of small members, many at once, as our own packer writes them.
 
-Groups that follow each other are one deflate stream and one row of members: they are inflated with one
-call, and a record as our packer writes nearly all is taken apart with one pattern.  Any other record is
-read by the strict reader (`members`); what that refuses is refused here, as `Odd`.
+Groups that follow each other are one row of members, and a record as our packer writes nearly all is taken
+apart with one pattern.  Any other record is read by the strict reader (`members`); what that refuses is
+refused here, as `Odd`.
 """
 
 from __future__ import annotations
@@ -89,23 +89,26 @@ def read_run(pieces: Sequence[Piece], take: Take | None = None, tell: bool = Fal
 
 
 def inflate_run(pieces: Sequence[Piece]) -> bytes:
-    """The raw bytes of pieces that follow each other, each held to its id."""
-    total = sum([piece[2] for piece in pieces])
-    if any(not 0 < piece[2] <= EXTENT_MOST for piece in pieces):
-        raise Odd("an impossible length")
-    machine = inflater()
-    try:
-        raw = machine.decompress(b"".join([piece[0] for piece in pieces]), total + 1)
-    except DAMAGE as error:
-        raise Odd("it can not be inflated") from error
-    if len(raw) != total or machine.eof:
-        raise Odd("another length")
-    sha256, view, at = hashlib.sha256, memoryview(raw), 0
-    for _, name, length in pieces:
-        if sha256(view[at : at + length]).digest() != name:
+    """The raw bytes of pieces that follow each other, each held to its id.
+
+    Each is inflated by itself: in one stream a piece could repeat bytes of the one before, and whoever
+    reads it alone, as a single file is read, would not have them.
+    """
+    found: list[bytes] = []
+    for piece, name, length in pieces:
+        if not 0 < length <= EXTENT_MOST:
+            raise Odd("an impossible length")
+        machine = inflater()
+        try:
+            raw = machine.decompress(piece, length + 1)
+        except DAMAGE as error:
+            raise Odd("it can not be inflated") from error
+        if len(raw) != length or machine.eof:
+            raise Odd("another length")
+        if hashlib.sha256(raw).digest() != name:
             raise Odd("another id")
-        at += length
-    return raw
+        found.append(raw)
+    return b"".join(found)
 
 
 def digest_of(rows: list[str]) -> tuple[int, bytes]:

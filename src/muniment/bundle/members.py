@@ -67,7 +67,8 @@ class Admission:
                 raise _refused(say("a path leads through a file"), path)
             self._folders.add(above)
             above = above.rpartition("/")[0]
-        if member.same_as and self._seen.get(member.same_as) is not Kind.FILE:
+        same = member.same_as
+        if same and (self._seen.get(same) is not Kind.FILE or same == MANIFEST):  # which is no file of ours
             raise _refused(say("a hard link names no earlier file"), path)
         self._seen[path] = kind
         if kind is Kind.DIRECTORY:

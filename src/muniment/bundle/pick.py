@@ -15,8 +15,8 @@ from muniment.evidence import Kind
 
 
 def rows_around(index: Index, path: bytes) -> list[Row]:
-    """The extents in which a path begins and goes on: those that bear its name, else the group that
-    begins with the last name before it (docs/format.md, index)."""
+    """The extents in which a path begins and goes on: those that bear its name, else those that bear the
+    last name before it (docs/format.md, index)."""
     before: list[Row] = []
     for row in index:
         if row.path > path:
@@ -30,19 +30,29 @@ def rows_around(index: Index, path: bytes) -> list[Row]:
 def pick(index: Index, fetch: Fetch, path: str) -> tuple[Member, Iterator[bytes]] | None:
     """A file of a snapshot and its bytes, each extent held to its id; None when there is no such file.
 
-    In a snapshot that was sent whole everything before the file is read as well; the copy that a hard
-    link stands for is found by reading once more.
+    In a snapshot that was sent whole everything before the file is read as well.  For a hard link the
+    earlier file is given, and found by reading once more, however many links lead to it.
     """
-    if index.whole:
-        members = Members(unfold(index, fetch, 0))
-    else:
-        rows = rows_around(index, wire(path))
-        members = Members(inflate(fetch(row), row) for row in rows)
-    for member in members:
-        if member.path == path and member.kind is Kind.FILE:
-            if member.same_as:
-                return pick(index, fetch, member.same_as)
+    rows = None if index.whole else rows_around(index, wire(path))
+
+    def read() -> Members:
+        return Members(
+            unfold(index, fetch, 0) if rows is None else (inflate(fetch(row), row) for row in rows)
+        )
+
+    links: dict[str, str] = {}
+    for member in (members := read()):
+        if member.path == path and member.kind is Kind.FILE and not member.same_as:
             return member, members.content()
-        if not index.whole and wire(member.path) >= wire(path):
-            return None
+        if member.same_as:
+            links[member.path] = member.same_as
+        if member.path == path or (rows is not None and wire(member.path) > wire(path)):
+            break
+    if path not in links:
+        return None
+    while path in links:  # each names one before it
+        path = links[path]
+    for member in (members := read()):
+        if member.path == path:
+            return member, members.content()
     return None

@@ -13,7 +13,7 @@ from muniment.archive.recover import ACTS, Ending, empty_addresses, recover
 from muniment.clock import instant, read_instant
 from muniment.desk.finding import Finding, Level
 from muniment.desk.status import SNAPSHOTS
-from muniment.desk.vault import Kept, look_at_vault
+from muniment.desk.vault import KeptVault, look_at_vault
 from muniment.disk import platform
 from muniment.disk.errors import AlreadyThere, Locked, NotThere
 from muniment.disk.journal import Act
@@ -40,7 +40,7 @@ def examine(
     *,
     mend: bool,
     subjects: Sequence[Subject] = (),
-    vault: Kept | None = None,
+    vault: KeptVault | None = None,
     containers: ContainerRuntime | None = None,
     session: Callable[[], Session | None] | None = None,
     schedule: Callable[[], Scheduled | None] = lambda: None,

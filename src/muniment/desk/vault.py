@@ -24,7 +24,7 @@ CHECK_AFTER = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptVault:
     """The vault of a workspace, of this machine or a server's: where it lies, and how to open it; None
     is opened where there is none."""
 
@@ -95,7 +95,7 @@ class Whole:
         return Verdict(VAULT, Standing.BAD, finding, details, step)
 
 
-def look_at_vault(kept: Kept, now: datetime, *, mend: bool) -> Iterator[Finding]:
+def look_at_vault(kept: KeptVault, now: datetime, *, mend: bool) -> Iterator[Finding]:
     """Whether it can be reached, where it lies, what is damaged, when it was checked, what is left."""
     address = kept.place.address
     try:

@@ -13,7 +13,7 @@ from muniment.handoff.errors import HandoffUnknown, NotDispatched
 from muniment.handoff.facts import Baseline, Intent
 from muniment.handoff.model import Packet, Target
 from muniment.handoff.receipts import Dispatch, Undelivered, read_outcome
-from muniment.handoff.store import BASELINES, INTENT, Folder, Kept, handoffs
+from muniment.handoff.store import BASELINES, INTENT, Folder, KeptDocument, handoffs
 from muniment.handoff.trace import read_trace
 from muniment.ids import is_ulid
 from muniment.message import Message
@@ -129,14 +129,14 @@ class Papers:
             if event.subject == handoff_id:
                 yield event
 
-    def altered(self, handoff_id: str, documents: Sequence[Kept]) -> tuple[str, ...]:
+    def altered(self, handoff_id: str, documents: Sequence[KeptDocument]) -> tuple[str, ...]:
         """The stored documents of which the ledger does not know these very bytes."""
         known = {
             (each.evidence.get("document"), each.evidence.get("sha256")) for each in self.events(handoff_id)
         }
         return tuple(each.name for each in documents if (each.name, each.sha256) not in known)
 
-    def note(self, kind: str, handoff_id: str, kept: Kept, **more: Any) -> None:
+    def note(self, kind: str, handoff_id: str, kept: KeptDocument, **more: Any) -> None:
         """Put a document's digest into the ledger."""
         evidence = {"document": kept.name, "sha256": kept.sha256, **more}
         self.workspace.ledger.append(Draft(kind, handoff_id, evidence))

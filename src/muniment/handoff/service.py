@@ -39,7 +39,7 @@ from muniment.handoff.reading import read_baselines
 from muniment.handoff.receipts import Dispatch, Return, Undelivered
 from muniment.handoff.roots import root_facts
 from muniment.handoff.rules import anchors_of, judge
-from muniment.handoff.store import VIEW, Folder, Kept
+from muniment.handoff.store import VIEW, Folder, KeptDocument
 from muniment.handoff.trace import Trace, read_trace
 from muniment.ids import new_reference
 from muniment.message import Message, say
@@ -167,7 +167,7 @@ class Handoffs:
         looked_up: bool = False,
         key: str | None = None,
         address: str = "",
-    ) -> Kept:
+    ) -> KeptDocument:
         """Write down, before any launch, that one is about to happen; and how the targets are now.
 
         `AlreadyDispatched` when it was, or when nobody knows.  `looked_up` says that somebody

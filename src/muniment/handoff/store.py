@@ -109,7 +109,7 @@ SERIES: Mapping[str, Shape] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptDocument:
     """A document as it lies there: its name among those of its handoff, its bytes, and where they lie
     below the root."""
 
@@ -164,14 +164,14 @@ class Folder:
         self._root.make_folders(self._rel / name, 0o700)
         return self._root.below(self._rel / name)
 
-    def write(self, name: str, document: Mapping[str, Json]) -> Kept:
+    def write(self, name: str, document: Mapping[str, Json]) -> KeptDocument:
         """Write a document that must not be there yet, and read it back."""
         data = kept(document)
         self._root.make_folders((self._rel / RelPath.parse(name)).parent, 0o700)
         write_verified(self._root, self._rel / RelPath.parse(name), data, mode=0o600)
-        return Kept(name, data, self._where(name))
+        return KeptDocument(name, data, self._where(name))
 
-    def add(self, series: str, document: Mapping[str, Json]) -> Kept:
+    def add(self, series: str, document: Mapping[str, Json]) -> KeptDocument:
         """Write the next document of a series; the caller holds the lock.
 
         One that could not be read again is refused: nothing would be read behind it.
@@ -181,11 +181,11 @@ class Folder:
         number = len(self.names(series)) + 1
         return self.write(f"{series}/{number:06d}.json", document)
 
-    def read(self, name: str) -> Kept | None:
+    def read(self, name: str) -> KeptDocument | None:
         """A document, or none when it is not there."""
         try:
             data = self._root.read(self._rel / RelPath.parse(name), DOCUMENT_MAX)
-            return Kept(name, data, self._where(name))
+            return KeptDocument(name, data, self._where(name))
         except NotThere:
             return None
 
@@ -196,7 +196,7 @@ class Folder:
             return []
         return [f"{series}/{name}" for name in self._root.names(folder) if not is_scratch(name)]
 
-    def last(self, series: str) -> Kept | None:
+    def last(self, series: str) -> KeptDocument | None:
         """The newest document of a series."""
         names = self.names(series)
         return self.read(names[-1]) if names else None

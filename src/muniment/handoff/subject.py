@@ -8,7 +8,7 @@ from typing import Any
 from muniment.errors import MunimentError, NotFound
 from muniment.handoff.receipts import Return
 from muniment.handoff.service import Handoffs, shortfall
-from muniment.handoff.store import Folder, Kept, handoffs
+from muniment.handoff.store import Folder, KeptDocument, handoffs
 from muniment.handoff.trace import Trace
 from muniment.message import Message, say, say_count
 from muniment.path import printable
@@ -121,7 +121,7 @@ class HandoffSubject:
                 yield Hit(folder.handoff_id, say("document of the handoff"), kept.name, None, kept.sha256)
 
     @staticmethod
-    def _documents(folder: Folder) -> Iterator[Kept]:
+    def _documents(folder: Folder) -> Iterator[KeptDocument]:
         series = ("intents", "outcomes", "baselines", "returns", "traces")
         for name in ("packet.json", *(name for one in series for name in folder.names(one))):
             found = folder.read(name)

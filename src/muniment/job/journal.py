@@ -6,25 +6,20 @@ append counts only after it is durable and was read again, as in the ledger (spe
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 from collections.abc import Sequence
 
 from muniment.canonical import Json
-from muniment.clock import Clock, instant
+from muniment.clock import Clock
 from muniment.digest import sha256
-from muniment.disk import platform
-from muniment.disk.errors import NotThere, ReadbackFailed, named
+from muniment.disk.errors import NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy, new_ulid
 from muniment.job.errors import JournalDamaged
 from muniment.message import say
-from muniment.path import RelPath, printable
-from muniment.record.errors import EventTooLarge
-from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, Event, read_line, seal
-from muniment.record.segments import read_range
+from muniment.path import RelPath
+from muniment.record.chain import append, cut_back, read_again, seal_all
+from muniment.record.event import FIRST, BadRecord, Context, Draft, Event, read_line
 
 NAME = "journal.jsonl"
 LIMIT = 256 << 20
@@ -52,28 +47,16 @@ class JobJournal:
         pending = list(drafts)
         if torn:
             pending.insert(0, self._set_aside(size, torn))
-        prev = known[-1].sha256 if known else FIRST
-        sealed: list[Event] = []
-        lines: list[bytes] = []
-        for draft in pending:
-            now = self._clock()
-            event, line = seal(
-                draft,
-                event_id=new_ulid(now, self._entropy),
-                at=instant(now),
-                actor=self._actor,
-                context=Context(job_id=self._job),
-                prev=prev,
-            )
-            if len(line) > LINE_LIMIT:
-                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
-            sealed.append(event)
-            lines.append(line)
-            prev = event.sha256
-        blob = b"".join(lines)
-        self._write(size, blob)
-        if read_range(self._root, self._rel, size, len(blob)) != blob:
-            raise ReadbackFailed(where=NAME, why=say("the event is not there as it was written"))
+        sealed, lines = seal_all(
+            pending,
+            known[-1].sha256 if known else FIRST,
+            clock=self._clock,
+            entropy=self._entropy,
+            actor=self._actor,
+            context=Context(job_id=self._job),
+        )
+        append(self._root, self._rel, size, lines, mode=0o644)
+        read_again(self._root, self._rel, size, lines)
         return sealed[len(sealed) - len(drafts) :]
 
     def _read(self) -> tuple[tuple[Event, ...], int, bytes]:
@@ -105,31 +88,6 @@ class JobJournal:
         """Keep what a crash left at the end, and cut it off; the next record names it."""
         name = f"journal.torn-{new_ulid(self._clock(), self._entropy)}"
         write_verified(self._root, RelPath((name,)), torn, mode=0o600)
-        fd = self._root.open_file(self._rel, os.O_WRONLY)
-        try:
-            with named(self._rel):
-                os.ftruncate(fd, keep)
-                platform.sync_data(fd)
-        finally:
-            platform.close(fd)
+        cut_back(self._root, self._rel, keep)
         evidence: dict[str, Json] = {"torn": name, "bytes": len(torn), "sha256": sha256(torn).hex}
         return Draft("job.journal_repaired", f"job:{self._job}", evidence)
-
-    def _write(self, size: int, blob: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT if size == 0 else 0)
-        fd = self._root.open_file(self._rel, flags, 0o644)
-        try:
-            if size == 0:
-                self._root.sync_folder(RelPath())
-            try:
-                with named(self._rel):
-                    if os.write(fd, blob) != len(blob):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    platform.sync_data(fd)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(fd, size)
-                    platform.sync_data(fd)
-                raise
-        finally:
-            platform.close(fd)

@@ -8,7 +8,6 @@ never touched: a new segment begins and names it (spec 0, ledger).
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,19 +15,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from muniment.canonical import Json
-from muniment.clock import Clock, instant
+from muniment.clock import Clock
 from muniment.digest import sha256_stream
 from muniment.disk import platform
-from muniment.disk.errors import NotThere, ReadbackFailed, named
+from muniment.disk.errors import NotThere, named
 from muniment.disk.locks import locked
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.ids import Entropy, is_ulid, new_ulid
-from muniment.message import say
 from muniment.path import RelPath, printable
+from muniment.record.chain import append, cut_back, read_again, seal_all
 from muniment.record.damage import REPAIRED, Finding, Place, begins_after_damage, named_by, naming
-from muniment.record.errors import EventTooLarge, NotInLedger
-from muniment.record.event import FIRST, LINE_LIMIT, BadRecord, Context, Draft, Event, read_line, seal
+from muniment.record.errors import NotInLedger
+from muniment.record.event import FIRST, BadRecord, Context, Draft, Event, read_line
 from muniment.record.segments import (
     SEGMENT_BYTES,
     Line,
@@ -37,7 +36,6 @@ from muniment.record.segments import (
     chunks_from,
     lines_holding,
     lines_of,
-    read_range,
     read_tail,
     segment_name,
     segment_numbers,
@@ -131,8 +129,8 @@ class Ledger:
         self.root.make_folders(self.folder, 0o700)
         with locked(self.root, self.folder / LOCK):
             end = self._end()
-            events, blob = self._place(end, drafts)
-        self._read_again(end, blob)
+            events, lines = self._place(end, drafts)
+        read_again(self.root, self.folder / segment_name(end.segment), end.size, lines)
         return events[-len(drafts) :]
 
     def name_damage(self, findings: Sequence[Finding]) -> Event | None:
@@ -147,8 +145,8 @@ class Ledger:
             if not unnamed:
                 return None
             end = self._end().after(unnamed)
-            events, blob = self._place(end, [])
-        self._read_again(end, blob)
+            events, lines = self._place(end, [])
+        read_again(self.root, self.folder / segment_name(end.segment), end.size, lines)
         return events[0]
 
     def _named_already(self) -> set[Place]:
@@ -165,33 +163,21 @@ class Ledger:
 
     def _place(self, end: _End, drafts: Sequence[Draft]) -> tuple[list[Event], bytes]:
         """Write drafts, and what must come before them, at the end."""
-        events, lines = self._seal(end.prev, [*end.first, *drafts])
-        blob = b"".join(lines)
-        if end.size and end.size + len(blob) > self._segment_bytes:
+        events, lines = seal_all(
+            [*end.first, *drafts],
+            end.prev,
+            clock=self._clock,
+            entropy=self._entropy,
+            actor=self._actor,
+            context=self._context,
+        )
+        if end.size and end.size + len(lines) > self._segment_bytes:
             end.segment, end.size = end.segment + 1, 0
-        self._write(end, blob)
+        if end.size == 0:
+            self._sync(end.segment - 1)
+        append(self.root, self.folder / segment_name(end.segment), end.size, lines, mode=0o600)
         if end.waiting:
             self._torn_files_are_named()
-        return events, blob
-
-    def _seal(self, prev: str, drafts: Iterable[Draft]) -> tuple[list[Event], list[bytes]]:
-        events: list[Event] = []
-        lines: list[bytes] = []
-        for draft in drafts:
-            now = self._clock()
-            event, line = seal(
-                draft,
-                event_id=new_ulid(now, self._entropy),
-                at=instant(now),
-                actor=self._actor,
-                context=self._context,
-                prev=prev,
-            )
-            if len(line) > LINE_LIMIT:
-                raise EventTooLarge(size=len(line), limit=LINE_LIMIT, where=printable(event.kind))
-            events.append(event)
-            lines.append(line)
-            prev = event.sha256
         return events, lines
 
     def _end(self) -> _End:
@@ -242,13 +228,7 @@ class Ledger:
         self.root.make_folders(folder, 0o700)
         torn = chunks_from(self.root, rel, keep)
         write_verified(self.root, folder / (name + _PENDING), torn, mode=0o600)
-        fd = self.root.open_file(rel, os.O_WRONLY)
-        try:
-            with named(rel):
-                os.ftruncate(fd, keep)
-                platform.sync_data(fd)
-        finally:
-            platform.close(fd)
+        cut_back(self.root, rel, keep)
         return self._repaired(name)
 
     def _waiting(self) -> list[Draft]:
@@ -276,29 +256,6 @@ class Ledger:
                 os.rename(name + _PENDING, name, src_dir_fd=fd, dst_dir_fd=fd)
             platform.sync_folder(fd)
 
-    def _write(self, end: _End, blob: bytes) -> None:
-        """One `write(2)`; if it or the sync fails, cut back to where the segment ended before."""
-        rel = self.folder / segment_name(end.segment)
-        flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT if end.size == 0 else 0)
-        if end.size == 0:
-            self._sync(end.segment - 1)
-        fd = self.root.open_file(rel, flags, 0o600)
-        try:
-            if end.size == 0:
-                self.root.sync_folder(self.folder)
-            try:
-                with named(rel):
-                    if os.write(fd, blob) != len(blob):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    platform.sync_data(fd)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(fd, end.size)
-                    platform.sync_data(fd)
-                raise
-        finally:
-            platform.close(fd)
-
     def _sync(self, number: int) -> None:
         """Make a segment durable: a writer killed before its own sync leaves the end of it to us,
         and no later segment may outlive it."""
@@ -312,11 +269,6 @@ class Ledger:
                 platform.sync_data(fd)
         finally:
             platform.close(fd)
-
-    def _read_again(self, end: _End, blob: bytes) -> None:
-        rel = self.folder / segment_name(end.segment)
-        if read_range(self.root, rel, end.size, len(blob)) != blob:
-            raise ReadbackFailed(where=rel.posix, why=say("the event is not there as it was written"))
 
     def extent(self) -> Extent:
         """How far the ledger reaches at this moment; it is durable so far.

@@ -15,7 +15,7 @@ from typing import Protocol
 from muniment.disk import platform
 from muniment.disk.errors import NotThere, named
 from muniment.disk.root import Root
-from muniment.disk.write import is_scratch, write_verified
+from muniment.disk.write import file_system_now, is_scratch, write_verified
 from muniment.path import RelPath
 
 OPEN_MOST = 64
@@ -50,9 +50,9 @@ class Blobs(Protocol):
         """Remove a blob, durably; none of that name is no error."""
         ...
 
-    def sweep(self, prefix: str, before: float) -> int:
-        """Remove what writers that died left below `prefix/`, last written before then (seconds
-        since 1970); how many there were."""
+    def sweep(self, prefix: str, age_s: float) -> int:
+        """Remove what writers that died left below `prefix/`, last written longer ago than that by
+        the clock of the blobs' own place; how many there were."""
         ...
 
     def close(self) -> None:
@@ -107,14 +107,17 @@ class Directory:
         except NotThere:  # nor is its folder there
             return
 
-    def sweep(self, prefix: str, before: float) -> int:
+    def sweep(self, prefix: str, age_s: float) -> int:
         """Remove unfinished files."""
-        done = 0
-        for rel, found in list(self._files(RelPath.parse(prefix))):
-            if is_scratch(rel.name) and found.st_mtime < before:
-                self._root.unlink(rel, missing_ok=True)
-                done += 1
-        return done
+        folder = RelPath.parse(prefix)
+        unfinished = [(rel, found) for rel, found in self._files(folder) if is_scratch(rel.name)]
+        if not unfinished:
+            return 0
+        before = file_system_now(self._root, folder) - int(age_s * 1e9)
+        old = [rel for rel, found in unfinished if found.st_mtime_ns < before]
+        for rel in old:
+            self._root.unlink(rel, missing_ok=True)
+        return len(old)
 
     def close(self) -> None:
         """Let all descriptors go, and the root."""

@@ -64,5 +64,5 @@ def collect(store: VaultStore, *, thorough: bool = True) -> Collected:
         store.drop_files(snapshot)
     unfinished = 0
     if thorough or buried or going:
-        unfinished = sum(blobs.sweep(prefix, now - GRACE_S) for prefix in (PACKS, SNAPSHOTS))
+        unfinished = sum(blobs.sweep(prefix, GRACE_S) for prefix in (PACKS, SNAPSHOTS))
     return Collected(uploads, marked, len(buried), len(going), unfinished)

@@ -36,7 +36,7 @@ _MEMBERS = {"kid", "algorithm", "issuer", "key", "retired"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptKey:
     """A key as it stands in the file."""
 
     kid: str
@@ -60,7 +60,7 @@ class Kept:
         return found if self.retired is None else {**found, "retired": self.retired}
 
 
-def read_kept(path: Path) -> list[Kept]:
+def read_kept(path: Path) -> list[KeptKey]:
     """All keys of a file, each looked at; `NoKeys` without one, `BadKeys` for anything odd.
 
     A file that others may read or write is refused: its secrets are none any more.
@@ -114,7 +114,7 @@ def add_key(path: Path, *, clock: Clock, entropy: Entropy = os.urandom, only_fir
         if only_first and living:
             return living[-1].kid
         secret = base64.urlsafe_b64encode(entropy(32)).rstrip(b"=").decode()
-        fresh = Kept(new_ulid(clock(), entropy), "HS256", ISSUER, {"kty": "oct", "k": secret})
+        fresh = KeptKey(new_ulid(clock(), entropy), "HS256", ISSUER, {"kty": "oct", "k": secret})
         _write(root, path.name, [*kept, fresh])
     return fresh.kid
 
@@ -162,19 +162,19 @@ class KeyRing:
         return self._keys
 
 
-def _kept_or_none(path: Path) -> list[Kept]:
+def _kept_or_none(path: Path) -> list[KeptKey]:
     try:
         return read_kept(path)
     except NoKeys:
         return []
 
 
-def _write(root: Root, name: str, kept: Sequence[Kept]) -> None:
+def _write(root: Root, name: str, kept: Sequence[KeptKey]) -> None:
     record: dict[str, Json] = {"v": 1, "keys": [one.to_json() for one in kept]}
     write_verified(root, RelPath((name,)), canonical(record) + b"\n", replace=True, mode=0o600)
 
 
-def _kept(entry: Any) -> Kept:
+def _kept(entry: Any) -> KeptKey:
     if not isinstance(entry, dict) or not _MEMBERS.issuperset(entry):
         raise ValueError("a key has a member that is not known")
     kid, algorithm, issuer, jwk = (entry[name] for name in ("kid", "algorithm", "issuer", "key"))
@@ -184,4 +184,4 @@ def _kept(entry: Any) -> Kept:
         raise ValueError("a key is malformed")
     if algorithm not in ALGORITHMS:
         raise ValueError("a key's algorithm is not known here")
-    return Kept(kid, algorithm, issuer, jwk, retired)
+    return KeptKey(kid, algorithm, issuer, jwk, retired)

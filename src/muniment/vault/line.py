@@ -6,6 +6,7 @@ token elsewhere, and is imported in a moment.  What the calls mean is known to w
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import random
 import ssl
@@ -13,10 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+from muniment.canonical import NotJson, read_json
 from muniment.message import Message, say
 from muniment.path import printable
-from muniment.vault.errors import VaultAnswer, VaultUnreachable
+from muniment.vault.errors import SnapshotDamaged, VaultAnswer, VaultUnreachable
 from muniment.vault.place import Address
 
 SILENCE_S = 60.0
@@ -26,6 +29,9 @@ FRESH_S = 20.0
 """A connection that was idle for longer is not used again: the other side may just close it."""
 
 CHUNK = 256 << 10
+
+KEPT = 4
+"""Connections that wait for later calls, where whoever makes them closes the line in the end."""
 
 _LOST = (OSError, http.client.HTTPException)
 
@@ -172,6 +178,28 @@ class Line:
         if answer.length:
             raise VaultUnreachable(where=self.shown, why=say("the answer was cut short"))
         return data
+
+    def json(self, answer: http.client.HTTPResponse, most: int) -> Any:
+        """The JSON value that is answered, in at most so many bytes."""
+        data = self.whole(answer, most)
+        try:
+            return read_json(data)
+        except NotJson as error:
+            raise VaultAnswer(where=self.shown, why=say("{finding}", finding=error)) from error
+
+    def snapshot(self, answer: http.client.HTTPResponse, name: str, sha256: str | None) -> Iterator[bytes]:
+        """The bytes of a snapshot as they come; the last of them is followed by an error unless they
+        were as many as the answer told and, where one is given, have that digest."""
+        length = answer.length
+        state, size = hashlib.sha256(), 0
+        while block := self.read(answer, CHUNK):
+            state.update(block)
+            size += len(block)
+            yield block
+        if length is not None and size != length:
+            raise VaultUnreachable(where=self.shown, why=say("the answer was cut short"))
+        if sha256 is not None and state.hexdigest() != sha256:
+            raise SnapshotDamaged(where=name, why=say("its bytes are not those of its digest"))
 
     def read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
         """The next bytes of an answer; none at its end."""

@@ -6,12 +6,10 @@ every vault that speaks it.  Nothing that is answered is believed beyond its sha
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -20,21 +18,19 @@ from urllib.parse import quote
 from muniment.bundle.whole import Begun, Description, Full, Kept, Listed, Shelf
 from muniment.canonical import NotJson, read_json
 from muniment.errors import MunimentError, NotFound
-from muniment.message import Message, say
+from muniment.message import say
 from muniment.path import printable
 from muniment.vault.description import is_snapshot_id
 from muniment.vault.errors import (
     BadUpload,
     PeerRefused,
-    SnapshotDamaged,
     TokenRefused,
     UnknownSnapshot,
     UploadGone,
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, Line
-from muniment.vault.place import Address
+from muniment.vault.line import Line
 from muniment.vault.shapes import number, number_or_none, require_id, text, text_or_none
 
 ANSWER_MOST = 16 << 20
@@ -42,21 +38,10 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class PlainVault:
-    """A tenant's vault at an address; each call has a connection of its own.
+    """A tenant's vault at the other end of a line."""
 
-    `token` is asked for the bearer token at each call, `note` is told what a person should know, and
-    `pause` waits so many seconds before the one second try of a call that may be made twice.
-    """
-
-    def __init__(
-        self,
-        address: Address,
-        token: Callable[[], str],
-        *,
-        note: Callable[[Message], None] = lambda message: None,
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._line = Line(address, token, note=note, pause=pause)
+    def __init__(self, line: Line) -> None:
+        self._line = line
 
     @property
     def url(self) -> str:
@@ -180,16 +165,7 @@ class PlainVault:
                 raise VaultAnswer(
                     where=backup_id, why=say("it has no X-Sha256 by which it could be verified")
                 )
-            length = answer.headers.get("content-length", "")
-            state, size = hashlib.sha256(), 0
-            while block := self._line.read(answer, CHUNK):
-                state.update(block)
-                size += len(block)
-                yield block
-            if length.isascii() and length.isdigit() and size != int(length):
-                raise VaultUnreachable(where=self._line.shown, why=say("the answer was cut short"))
-            if state.hexdigest() != told:
-                raise SnapshotDamaged(where=backup_id, why=say("its bytes are not those of its digest"))
+            yield from self._line.snapshot(answer, backup_id, told)
 
     # Calls
 
@@ -205,11 +181,7 @@ class PlainVault:
     ) -> tuple[int, Any]:
         with self._line.call(method, path, None if body is None else [body], headers, again=again) as answer:
             self._require(answer, missing, *statuses)
-            data = self._line.whole(answer, ANSWER_MOST)
-        try:
-            return answer.status, read_json(data)
-        except NotJson as error:
-            raise VaultAnswer(where=self._line.shown, why=say("{finding}", finding=error)) from error
+            return answer.status, self._line.json(answer, ANSWER_MOST)
 
     def _require(self, answer: http.client.HTTPResponse, missing: NotFound | None, *statuses: int) -> None:
         """Raise what a status means where it is not one of these; what was said stands in the reason."""

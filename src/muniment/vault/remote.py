@@ -6,11 +6,9 @@ digest, a piece to its row by whoever inflates it.
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -34,7 +32,7 @@ from muniment.digest import Digest
 from muniment.disk import errors as disk
 from muniment.errors import MunimentError, NotFound
 from muniment.ids import is_ulid
-from muniment.message import Message, say
+from muniment.message import say
 from muniment.path import printable
 from muniment.vault import errors as own
 from muniment.vault.description import is_snapshot_id, judge_label
@@ -45,13 +43,9 @@ from muniment.vault.errors import (
     VaultAnswer,
     VaultUnreachable,
 )
-from muniment.vault.line import CHUNK, Line
-from muniment.vault.place import Address
+from muniment.vault.line import Line
 from muniment.vault.shapes import number, number_or_none, require_id, text
 from muniment.vault.wire import FORMAT, HEAD, IDS_MOST, ROW
-
-IDLE_MOST = 4
-"""Connections that are kept for later calls."""
 
 ANSWER_MOST = 64 << 20
 
@@ -65,22 +59,10 @@ _REFUSALS: dict[str, type[MunimentError]] = {
 
 
 class RemoteVault:
-    """A tenant's vault at an address; safe from several threads.
+    """A tenant's vault at the other end of a line, which is closed with it; safe from several threads."""
 
-    `token` is asked for the bearer token at each call, `note` is told what a person should know, and
-    `pause` waits so many seconds before the one second try of a call that may be made twice.
-    """
-
-    def __init__(
-        self,
-        address: Address,
-        token: Callable[[], str],
-        *,
-        note: Callable[[Message], None] = lambda message: None,
-        pause: Callable[[float], None] = time.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._line = Line(address, token, note=note, pause=pause, monotonic=monotonic, kept=IDLE_MOST)
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._identity = ""
 
     @property
@@ -250,19 +232,10 @@ class RemoteVault:
                 self._line.whole(answer, ANSWER_MOST)
                 return
             self._require(answer, 206 if start else 200)
-            length = answer.length
-            if length is None and not answer.chunked:
+            if answer.length is None and not answer.chunked:
                 raise VaultAnswer(where=self._line.shown, why=say("it does not tell its length"))
-            state, size = hashlib.sha256(), 0
-            while block := self._line.read(answer, CHUNK):
-                state.update(block)
-                size += len(block)
-                yield block
-            if length is not None and size != length:
-                raise VaultUnreachable(where=self._line.shown, why=say("the answer was cut short"))
-            told = answer.headers.get("x-sha256", "")
-            if not start and state.hexdigest() != told:
-                raise SnapshotDamaged(where=snapshot_id, why=say("its bytes are not those of its digest"))
+            told = None if start else answer.headers.get("x-sha256", "")
+            yield from self._line.snapshot(answer, snapshot_id, told)
 
     def delete(self, snapshot_id: str) -> Snapshot:
         """Remove one snapshot and tell what it was."""
@@ -277,11 +250,7 @@ class RemoteVault:
     ) -> Any:
         with self._call(method, path, body, again=again) as answer:
             self._require(answer, 200, 201, 202)
-            data = self._line.whole(answer, ANSWER_MOST)
-        try:
-            return read_json(data)
-        except NotJson as error:
-            raise VaultAnswer(where=self._line.shown, why=say("{finding}", finding=error)) from error
+            return self._line.json(answer, ANSWER_MOST)
 
     def _bytes(self, method: str, path: str, most: int) -> bytes:
         with self._call(method, path, again=True) as answer:

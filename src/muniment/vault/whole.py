@@ -11,13 +11,13 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from muniment.bundle.deflate import crc32, stored
 from muniment.bundle.index import WHOLE, IndexWriter
 from muniment.bundle.model import Extent, Row
 from muniment.bundle.vault import Stored
+from muniment.bundle.whole import Description
 from muniment.canonical import canonical
 from muniment.digest import Digest
 from muniment.message import say
@@ -32,14 +32,6 @@ CUT = 256 << 10
 _REMEMBERED = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the sender says of a snapshot."""
-
-    label: str = ""
-    sections: tuple[str, ...] = ()
-
-
 class Wholes:
     """Takes whole files into one store; safe from several threads.
 
@@ -52,7 +44,7 @@ class Wholes:
         self._lock = threading.Lock()
         self._digests: OrderedDict[str, tuple[int, Any]] = OrderedDict()
 
-    def keep(self, chunks: Iterable[bytes], told: Told, *, replace: str | None = None) -> Stored:
+    def keep(self, chunks: Iterable[bytes], told: Description, *, replace: str | None = None) -> Stored:
         """Take a file at once.
 
         It holds no slot while it comes, and whether there is one is decided when it counts: a sender
@@ -72,7 +64,7 @@ class Wholes:
             store.abort(upload)
             raise
 
-    def reserve(self, total: int, told: Told, *, replace: str | None = None) -> str:
+    def reserve(self, total: int, told: Description, *, replace: str | None = None) -> str:
         """Begin an upload by offsets, of so many bytes; its id."""
         store = self.store
         judge_label(told.label, store.limits.label)
@@ -184,7 +176,7 @@ class Wholes:
         self.store.put(upload_id, made(), proven=True)
         return rows
 
-    def _finish(self, upload_id: str, rows: Sequence[Row], told: Told, state: Any) -> Stored:
+    def _finish(self, upload_id: str, rows: Sequence[Row], told: Description, state: Any) -> Stored:
         writer = IndexWriter()
         for row in rows:
             writer.add(row)
@@ -194,8 +186,8 @@ class Wholes:
         )
 
 
-def _told(said: Mapping[str, Any]) -> Told:
-    return Told(said["label"], tuple(said["sections"]))
+def _told(said: Mapping[str, Any]) -> Description:
+    return Description(said["label"], tuple(said["sections"]))
 
 
 def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:

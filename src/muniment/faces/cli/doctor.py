@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.desk.doctor import examine
 from muniment.desk.finding import Level
-from muniment.desk.vault import Kept
+from muniment.desk.vault import KeptVault
 from muniment.errors import ExitCode
 from muniment.faces.cli.call import Call
 from muniment.faces.cli.frame import command
@@ -42,7 +42,7 @@ def doctor(call: Call) -> ExitCode | None:
     """Look for what is wrong, and mend what is safe to mend."""
     house = call.house
     workspace = house.workspace
-    kept = Kept(house.whereabouts, house.any_vault)
+    kept = KeptVault(house.whereabouts, house.any_vault)
     findings = examine(
         workspace,
         mend=not call.options.dry_run,

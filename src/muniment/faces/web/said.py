@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from muniment.bundle.whole import Description
 from muniment.canonical import NotJson, read_json
 from muniment.faces.web.reception import Caller
 from muniment.message import say
 from muniment.vault.errors import BadCall
-from muniment.vault.whole import Told
 
 JSON_MOST = 16 << 20
 """Bytes of a JSON body: some hundred thousand extents are named in it."""
@@ -33,12 +33,12 @@ def optional(said: Mapping[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def told_by(said: Mapping[str, Any]) -> Told:
+def told_by(said: Mapping[str, Any]) -> Description:
     """What a manifest of a call says: `{user_label?, sections?}`."""
     sections = optional(said, "sections", list) or []
     if not all(isinstance(one, str) for one in sections):
         raise BadCall(why=say("{name} is missing or is not what it should be", name="sections"))
-    return Told(optional(said, "user_label", str) or "", tuple(sections))
+    return Description(optional(said, "user_label", str) or "", tuple(sections))
 
 
 def manifest_header(caller: Caller) -> dict[str, Any]:
