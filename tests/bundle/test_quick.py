@@ -31,7 +31,7 @@ from muniment.bundle.errors import BadBundle, BadExtent, ContentsDiffer
 from muniment.bundle.extent import inflate, make_extent
 from muniment.bundle.extract import _Writer, extract, extract_kept
 from muniment.bundle.gunzip import raw
-from muniment.bundle.index import Index
+from muniment.bundle.index import Index, IndexWriter
 from muniment.bundle.join import assemble
 from muniment.bundle.manifest import read_listed, read_manifest
 from muniment.bundle.members import Member
@@ -592,3 +592,35 @@ def test_a_piece_that_leans_on_the_one_before_is_refused(workers: int) -> None:
     with pytest.raises(BadExtent) as refused:
         verify_kept(other.index, other.fetch, workers)
     assert refused.value.where == leaning[1].id.hex()[:12]
+
+
+@pytest.mark.parametrize("size", [4000, 900_000])
+def test_a_piece_after_which_nothing_can_follow_is_refused(size: int, workers: int) -> None:
+    """Alone it gives its bytes; but the tar.gz that is made of all pieces breaks after it."""
+    made = pack_entries([entry("files/workspace/a", text_of(size)), entry("files/workspace/b", b"b")])
+    one = made.extents[0]
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    raw_bytes = inflate(one.piece or b"", one)
+    open_ended = squeezer.compress(raw_bytes) + squeezer.flush(zlib.Z_PARTIAL_FLUSH)
+    assert inflate(open_ended, one) == raw_bytes
+    other = Made([one._replace(piece=open_ended), *made.extents[1:]], made.index, b"", [], 0, 0)
+    with pytest.raises(BadExtent, match="full flush"):
+        verify_kept(other.index, other.fetch, workers)
+    assert pick(other.index, other.fetch, "files/workspace/a") is not None
+
+
+def test_a_row_with_another_checksum_is_refused(workers: int) -> None:
+    """The root does not cover it; but the tar.gz ends with a sum of all, and no tool would unpack it."""
+    made = pack_entries([entry("files/workspace/a", b"a" * 5000), entry("files/workspace/b", b"b" * 900_000)])
+    writer = IndexWriter()
+    for number, row in enumerate(made.index):
+        writer.add(row._replace(crc=row.crc ^ (number == 0)))
+    index = writer.done()
+    assert index.root == made.index.root
+    with pytest.raises(BadExtent, match="CRC-32"):
+        verify_kept(index, made.fetch, workers)
+
+
+def text_of(size: int) -> bytes:
+    """Something that deflates, but not to nothing."""
+    return random.Random(size).randbytes(size // 2).hex().encode()

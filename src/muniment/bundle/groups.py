@@ -8,6 +8,7 @@ refused here, as `Odd`.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +16,11 @@ from zlib import adler32
 
 from muniment.bundle import tar
 from muniment.bundle.crew import Odd
-from muniment.bundle.deflate import DAMAGE, inflater
-from muniment.bundle.errors import BadBundle
+from muniment.bundle.errors import BadBundle, BadExtent
+from muniment.bundle.extent import check
 from muniment.bundle.manifest import row_of
 from muniment.bundle.members import PAX_MOST, PLACES, Member, Members, judge
-from muniment.bundle.model import BLOCK, EXTENT_MOST, MANIFEST, Entry, Row
+from muniment.bundle.model import BLOCK, MANIFEST, Entry, Row
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 
@@ -36,8 +37,8 @@ _ZEROS = bytes(BLOCK)
 _WIDE = PLACES[:3]
 _DOTS = frozenset(("", ".", ".."))
 
-Piece = tuple[bytes, bytes, int]
-"""A stored piece with what its raw bytes have to be: their sha256 and their length."""
+Piece = tuple[bytes, bytes, int, int]
+"""A stored piece with what its raw bytes have to be: their sha256, their length and their CRC-32."""
 
 Fields = tuple[str, str, int, int, int, str]
 """A member's first fields, its kind as text."""
@@ -89,26 +90,17 @@ def read_run(pieces: Sequence[Piece], take: Take | None = None, tell: bool = Fal
 
 
 def inflate_run(pieces: Sequence[Piece]) -> bytes:
-    """The raw bytes of pieces that follow each other, each held to its id.
+    """The raw bytes of pieces that follow each other, each proven by itself.
 
-    Each is inflated by itself: in one stream a piece could repeat bytes of the one before, and whoever
-    reads it alone, as a single file is read, would not have them.
+    In one stream a piece could repeat bytes of the one before, and whoever reads it alone, as a single
+    file is read, would not have them.
     """
-    found: list[bytes] = []
-    for piece, name, length in pieces:
-        if not 0 < length <= EXTENT_MOST:
-            raise Odd("an impossible length")
-        machine = inflater()
-        try:
-            raw = machine.decompress(piece, length + 1)
-        except DAMAGE as error:
-            raise Odd("it can not be inflated") from error
-        if len(raw) != length or machine.eof:
-            raise Odd("another length")
-        if hashlib.sha256(raw).digest() != name:
-            raise Odd("another id")
-        found.append(raw)
-    return b"".join(found)
+    try:
+        return b"".join(
+            [check(piece, Row(name, length, crc, 0, b""), os.urandom) for piece, name, length, crc in pieces]
+        )
+    except BadExtent as error:
+        raise Odd(str(error)) from error
 
 
 def digest_of(rows: list[str]) -> tuple[int, bytes]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,8 +18,8 @@ from typing import Any, Protocol, TypeVar
 
 from muniment.bundle import tar
 from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
-from muniment.bundle.errors import BadBundle, BadManifest, ContentsDiffer, OutsideLink
-from muniment.bundle.extent import inflate
+from muniment.bundle.errors import BadBundle, BadExtent, BadManifest, ContentsDiffer, OutsideLink
+from muniment.bundle.extent import check, inflate
 from muniment.bundle.groups import Piece, Told, digest_of, read_run, section_of, units
 from muniment.bundle.gunzip import raw as inflated
 from muniment.bundle.index import Index
@@ -102,7 +103,7 @@ def verify_kept(index: Index, fetch: Fetch, workers: int = 2) -> Verified:
     try:
         return verify_quickly(index, fetch, workers=workers)
     except Odd:
-        return verify(unfold(index, fetch, workers))
+        return verify(unfold(index, fetch, workers, prove=True))
 
 
 def verify_quickly(
@@ -128,9 +129,14 @@ def verify_quickly(
         with uncollected(), Crew(work, helpers) as crew, _threads(workers) as pool:
             for told in crew.map(_pieces(tally.runs(index), fetch, pool, advance)):
                 tally.run(Told._make(told))
-            tally.walk(_told(_unfold(chain.from_iterable(tally.large), fetch, pool), advance))
+            tally.walk(_told(_unfold(chain.from_iterable(tally.large), fetch, pool, True), advance))
         return tally.compare()
-    except (BadBundle, BadManifest, OutsideLink) as error:  # perhaps not the first thing that is wrong
+    except (
+        BadBundle,
+        BadExtent,
+        BadManifest,
+        OutsideLink,
+    ) as error:  # perhaps not the first thing that is wrong
         raise Odd(str(error)) from error
 
 
@@ -146,10 +152,10 @@ def _pieces(
     """The pieces of some groups that follow each other, with what they have to be."""
 
     def one(rows: list[Row]) -> list[Piece]:
-        return [(fetch(row), row.id, row.length) for row in rows]
+        return [(fetch(row), row.id, row.length, row.crc) for row in rows]
 
     for run in _ahead(one, runs, pool):
-        advance(sum([length for _, _, length in run]))
+        advance(sum([length for _, _, length, _ in run]))
         yield run
 
 
@@ -385,9 +391,10 @@ def facts_of(packed: Packed) -> bytes:
     return bytes.fromhex(packed.sha256) + packed.size.to_bytes(8, "little")
 
 
-def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
-    """The tar stream from an index and its pieces, each checked against its row; of a snapshot that
-    was sent whole it is what its tar.gz holds.
+def unfold(index: Index, fetch: Fetch, workers: int = 1, *, prove: bool = False) -> Iterator[bytes]:
+    """The tar stream from an index and its pieces, each held to its id; of a snapshot that was sent
+    whole it is what its tar.gz holds.  With `prove` each is asked all that a vault asks, so that they can
+    be joined to that tar.gz too.
 
     Pieces are fetched and inflated ahead by `workers` threads, so `fetch` must allow that; 0 does
     everything in the calling one.
@@ -395,7 +402,7 @@ def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
 
     pool = _Pool(workers) if workers else None
     try:
-        pieces = _unfold(index, fetch, pool)
+        pieces = _unfold(index, fetch, pool, prove)
         yield from inflated(pieces) if index.whole else pieces
     finally:
         # Not waited for: this may be run by the collector of garbage, in any thread at any place.
@@ -403,8 +410,10 @@ def unfold(index: Index, fetch: Fetch, workers: int = 1) -> Iterator[bytes]:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _unfold(rows: Iterable[Row], fetch: Fetch, pool: _Pool | None) -> Iterator[bytes]:
+def _unfold(rows: Iterable[Row], fetch: Fetch, pool: _Pool | None, prove: bool) -> Iterator[bytes]:
     def one(rows: list[Row]) -> list[bytes]:
+        if prove:
+            return [check(fetch(row), row, os.urandom) for row in rows]
         return [inflate(fetch(row), row) for row in rows]
 
     for batch in _ahead(one, _batches(rows, BATCH), pool):
