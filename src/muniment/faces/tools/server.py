@@ -7,10 +7,10 @@ calls again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -23,18 +23,21 @@ from mcp.shared.exceptions import MCPError
 from muniment import __version__
 from muniment.canonical import NotJson, canonical
 from muniment.digest import Digest, sha256
-from muniment.errors import Interrupted, MunimentError
+from muniment.errors import Interrupted, MunimentError, NotFound, UsageError
 from muniment.faces.errors import PersonNotAsked, named
 from muniment.faces.house import House
+from muniment.faces.tools import resources
 from muniment.faces.tools.arguments import folder_of
 from muniment.faces.tools.questions import Questions
 from muniment.faces.tools.shape import Shape
 from muniment.faces.tools.table import TOOLS
-from muniment.faces.tools.tool import Answer, Client, Question, Reply, Tool
+from muniment.faces.tools.tool import Answer, Client, Question, Reply, Tool, refused
 from muniment.hosts.errors import WorkspaceMissing
 from muniment.message import say
+from muniment.path import printable
 
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
 
 ForClient = Callable[[str | None], House]
 """Builds the house of one call; gets the folder that the client says it works in."""
@@ -59,7 +62,7 @@ INSTRUCTIONS = (
     "handoff_send, nothing was dispatched. A workflow runs as a job: job_plan, the person's yes through "
     "job_confirm, then job_submit; what the documents do not say is job_gap, never a guess.\n"
     "desk_find tells where bytes of a digest lie and where they came from, and desk_verify reads again "
-    "whatever has a reference.\n"
+    "whatever has a reference. The resource muniment://show/REF holds what is recorded of it.\n"
     "A result that begins with “Archive blocked”, “Handoff blocked” or “Job blocked” means: stop, quote it, "
     "wait."
 )
@@ -80,10 +83,9 @@ def build_server(for_client: ForClient) -> Server[Any]:
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message="Unknown tool")
         try:
-            roots = await _roots(ctx, params)
-            if isinstance(roots, types.InputRequiredResult):
-                return roots
-            root = folder_of(str(roots[0].uri)) if roots else None
+            root = await _folder(ctx, params.input_responses)
+            if isinstance(root, types.InputRequiredResult):
+                return root
             call, can_ask = _call_digest(params, root), _can_ask(ctx)
             reply = _reply(questions, params, call)
             teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
@@ -101,6 +103,50 @@ def build_server(for_client: ForClient) -> Server[Any]:
         except MunimentError as error:
             return _result(tool.refusal(error))
 
+    async def look(root: str | None, act: Callable[[House], T]) -> T:
+        """Look at something in a house of its own, in a thread."""
+
+        def work() -> T:
+            house = for_client(root)
+            try:
+                return act(house)
+            finally:
+                house.close()
+
+        return await to_thread.run_sync(work, limiter=limiter)
+
+    async def list_resources(
+        ctx: Context, _: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        try:
+            root = await _folder(ctx, None)
+            if isinstance(root, types.InputRequiredResult):
+                # A list can ask for nothing, and what lies in another folder is not the client's.
+                return types.ListResourcesResult(resources=[])
+            found = await look(root, resources.recent)
+        except Exception as error:
+            raise _unread(error) from error
+        return types.ListResourcesResult(resources=[_resource(one) for one in found])
+
+    async def list_templates(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        found = [_template(one) for one in resources.TEMPLATES]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(
+        ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        try:
+            root = await _folder(ctx, params.input_responses)
+            if isinstance(root, types.InputRequiredResult):
+                return root
+            text = await look(root, lambda house: resources.read(house, params.uri))
+        except Exception as error:
+            raise _unread(error, params.uri) from error
+        content = types.TextResourceContents(uri=params.uri, mime_type=resources.MEDIA, text=text)
+        return types.ReadResourceResult(contents=[content])
+
     return Server(
         "muniment",
         version=__version__,
@@ -108,6 +154,9 @@ def build_server(for_client: ForClient) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
 
 
@@ -139,9 +188,50 @@ def _listed(shape: Shape) -> types.Tool:
     )
 
 
-async def _roots(
-    ctx: Context, params: types.CallToolRequestParams
-) -> list[types.Root] | types.InputRequiredResult:
+def _resource(one: resources.Recent) -> types.Resource:
+    return types.Resource(
+        name=one.reference,
+        title=one.template.title,
+        uri=one.uri,
+        description=f"Last event: {one.event.kind}, {one.event.at}.",
+        mime_type=resources.MEDIA,
+        annotations=types.Annotations(last_modified=one.event.at),
+    )
+
+
+def _template(one: resources.Template) -> types.ResourceTemplate:
+    return types.ResourceTemplate(
+        name=one.name,
+        title=one.title,
+        uri_template=one.form,
+        description=one.about,
+        mime_type=resources.MEDIA,
+    )
+
+
+def _unread(error: Exception, uri: str = "") -> MCPError:
+    """What a client gets in place of a resource: that there is none, or that it can not be read."""
+    ours = named(error)
+    missing = isinstance(ours, NotFound | UsageError)
+    return MCPError(
+        code=types.INVALID_PARAMS if missing else types.INTERNAL_ERROR,
+        message=refused("desk", ours),
+        data={"uri": printable(uri[: resources.URI_MOST]), "code": ours.code},
+    )
+
+
+Answers = Mapping[str, types.InputResponse]
+
+
+async def _folder(ctx: Context, answers: Answers | None) -> str | types.InputRequiredResult | None:
+    """The folder that the client works in, its first root; None when it does not tell any."""
+    roots = await _roots(ctx, answers)
+    if isinstance(roots, types.InputRequiredResult):
+        return roots
+    return folder_of(str(roots[0].uri)) if roots else None
+
+
+async def _roots(ctx: Context, answers: Answers | None) -> list[types.Root] | types.InputRequiredResult:
     """The folders that the client works in; none when it does not tell any."""
     able = ctx.session.client_capabilities
     if able is None or able.roots is None:
@@ -156,7 +246,7 @@ async def _roots(
                 where="MCP root", why=say("the client did not tell its roots: {finding}", finding=error)
             ) from error
         return answer.roots
-    given = (params.input_responses or {}).get(_ROOTS)
+    given = (answers or {}).get(_ROOTS)
     if given is None:
         return types.InputRequiredResult(input_requests={_ROOTS: types.ListRootsRequest()})
     if not isinstance(given, types.ListRootsResult):
