@@ -1,4 +1,4 @@
-"""Faces, tools: the MCP server, on the official SDK; the only module that imports it.
+"""Faces, tools: the MCP server, on the official SDK; how it is reached by HTTP stands in `over_http`.
 
 Both eras of the protocol are served.  In the newer one a server asks nothing by itself: what it
 needs of the client, its roots or the person's yes, it names in an interim result, and the client
@@ -25,7 +25,7 @@ from muniment.canonical import NotJson, canonical
 from muniment.digest import Digest, sha256
 from muniment.errors import Interrupted, MunimentError, NotFound, UsageError
 from muniment.faces.errors import PersonNotAsked, named
-from muniment.faces.house import House
+from muniment.faces.house import Caller, House
 from muniment.faces.tools import resources
 from muniment.faces.tools.arguments import folder_of
 from muniment.faces.tools.questions import Questions
@@ -39,11 +39,14 @@ from muniment.path import printable
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
-ForClient = Callable[[str | None], House]
-"""Builds the house of one call; gets the folder that the client says it works in."""
+ForClient = Callable[[str | None, Caller | None], House]
+"""Builds the house of one call; gets the folder that the client says it works in, and who calls."""
 
 _GONE = (CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 """How it shows in a thread that the client waits no longer."""
+
+CALLER = "muniment.caller"
+"""Where the scope of an HTTP request says who makes it."""
 
 _ROOTS = "roots"
 _YES = "yes"
@@ -86,12 +89,13 @@ def build_server(for_client: ForClient) -> Server[Any]:
             root = await _folder(ctx, params.input_responses)
             if isinstance(root, types.InputRequiredResult):
                 return root
-            call, can_ask = _call_digest(params, root), _can_ask(ctx)
+            caller = _caller(ctx)
+            call, can_ask = _call_digest(params, root, caller), _can_ask(ctx)
             reply = _reply(questions, params, call)
             teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
             while True:
                 client = Client(teller, can_ask, reply)
-                work = partial(_work, partial(for_client, root), tool, params, client)
+                work = partial(_work, partial(for_client, root, caller), tool, params, client)
                 # Not abandoned when the client cancels: the act ends first, done or not begun.
                 found = await to_thread.run_sync(work, limiter=limiter)
                 if isinstance(found, Answer):
@@ -103,11 +107,11 @@ def build_server(for_client: ForClient) -> Server[Any]:
         except MunimentError as error:
             return _result(tool.refusal(error))
 
-    async def look(root: str | None, act: Callable[[House], T]) -> T:
+    async def look(ctx: Context, root: str | None, act: Callable[[House], T]) -> T:
         """Look at something in a house of its own, in a thread."""
 
         def work() -> T:
-            house = for_client(root)
+            house = for_client(root, _caller(ctx))
             try:
                 return act(house)
             finally:
@@ -123,7 +127,7 @@ def build_server(for_client: ForClient) -> Server[Any]:
             if isinstance(root, types.InputRequiredResult):
                 # A list can ask for nothing, and what lies in another folder is not the client's.
                 return types.ListResourcesResult(resources=[])
-            found = await look(root, resources.recent)
+            found = await look(ctx, root, resources.recent)
         except Exception as error:
             raise _unread(error) from error
         return types.ListResourcesResult(resources=[_resource(one) for one in found])
@@ -141,7 +145,7 @@ def build_server(for_client: ForClient) -> Server[Any]:
             root = await _folder(ctx, params.input_responses)
             if isinstance(root, types.InputRequiredResult):
                 return root
-            text = await look(root, lambda house: resources.read(house, params.uri))
+            text = await look(ctx, root, lambda house: resources.read(house, params.uri))
         except Exception as error:
             raise _unread(error, params.uri) from error
         content = types.TextResourceContents(uri=params.uri, mime_type=resources.MEDIA, text=text)
@@ -220,11 +224,23 @@ def _unread(error: Exception, uri: str = "") -> MCPError:
     )
 
 
+def _caller(ctx: Context) -> Caller | None:
+    """Who calls over HTTP; None where there is but the one client that started the server."""
+    caller: Caller | None = None if ctx.request is None else ctx.request.scope[CALLER]
+    return caller
+
+
 Answers = Mapping[str, types.InputResponse]
 
 
 async def _folder(ctx: Context, answers: Answers | None) -> str | types.InputRequiredResult | None:
-    """The folder that the client works in, its first root; None when it does not tell any."""
+    """The folder that the client works in, its first root; None when it does not tell any.
+
+    Over HTTP nobody is asked: the roots of a client elsewhere are no folders of this machine, and a
+    token is for the one workspace that is served.
+    """
+    if ctx.request is not None:
+        return None
     roots = await _roots(ctx, answers)
     if isinstance(roots, types.InputRequiredResult):
         return roots
@@ -261,10 +277,11 @@ def _can_ask(ctx: Context) -> bool:
     return found is not None and (found.form is not None or found.url is None)
 
 
-def _call_digest(params: types.CallToolRequestParams, root: str | None) -> Digest:
-    """What a question belongs to: this tool with these arguments in this folder."""
+def _call_digest(params: types.CallToolRequestParams, root: str | None, caller: Caller | None) -> Digest:
+    """What a question belongs to: this tool with these arguments in this folder, and who called it."""
+    tenant = None if caller is None else caller.tenant
     try:
-        return sha256(canonical([params.name, dict(params.arguments or {}), root]))
+        return sha256(canonical([params.name, dict(params.arguments or {}), root, tenant]))
     except NotJson:  # such arguments are refused, and nothing is asked
         return sha256(b"")
 
@@ -289,7 +306,7 @@ def _asking(ctx: Context, question: Question, token: str) -> types.InputRequired
     """The question in an interim result, with the roots: the client brings only its last answers."""
     requests: dict[str, types.InputRequest] = {_YES: _elicitation(question)}
     able = ctx.session.client_capabilities
-    if able is not None and able.roots is not None:
+    if ctx.request is None and able is not None and able.roots is not None:
         requests[_ROOTS] = types.ListRootsRequest()
     return types.InputRequiredResult(input_requests=requests, request_state=token)
 
