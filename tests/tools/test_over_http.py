@@ -135,6 +135,27 @@ def test_a_request_tells_its_session(workspace: Path, era: Era) -> None:
     assert (evidence["archive_id"], evidence["archive_id_source"]) == ("abc123", "host")
 
 
+def test_a_command_that_tells_the_hosts_session_tells_none_of_a_caller(workspace: Path) -> None:
+    with served(workspace, MUNIMENT_ARCHIVE_SESSION_COMMAND="echo agent:main:host") as server:
+
+        async def say(client: Client) -> CallToolResult:
+            return await client.call_tool("archive", FILE)
+
+        (evidence,) = content_of(server.talk("legacy", server.token("alice"), say))["evidence"]
+    assert evidence["archive_id_source"] == "fallback"
+
+
+def test_the_workspace_stays_the_one_in_which_it_began(workspace: Path) -> None:
+    with served(workspace) as server:
+        (workspace.parent / ".muniment").mkdir(mode=0o700)
+
+        async def say(client: Client) -> CallToolResult:
+            return await client.call_tool("archive", FILE)
+
+        (evidence,) = content_of(server.talk("legacy", server.token("alice"), say))["evidence"]
+    assert (workspace / evidence["to"]).read_text() == "# Report\n"
+
+
 def test_roots_of_a_client_do_not_lead_to_another_folder(workspace: Path, tmp_path: Path, era: Era) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -239,6 +260,7 @@ def test_without_a_good_token_nobody_calls(quiet: Served, alice: str) -> None:
         assert alice not in answer.body.decode()
     for method in ("GET", "DELETE", "PUT", "OPTIONS", "TRACE"):
         assert is_refused(TableClient(quiet.port, None).call(method, "/mcp"), 401, "token_refused")
+    assert is_refused(quiet.post(None, PING, {"Content-Type": "text/plain"}), 401, "token_refused")
     assert is_refused(TableClient(quiet.port, None).call("GET", "/nosuch"), 401, "token_refused")
     assert is_refused(TableClient(quiet.port, alice).call("GET", "/nosuch"), 404, "not_found")
 
@@ -252,6 +274,11 @@ def test_a_token_of_a_retired_key_is_none_any_more(workspace: Path) -> None:
         server.muniment("vault", "token", "--retire", keys[0]["kid"])
         assert is_refused(server.post(first, PING), 401, "token_refused")
         assert server.post(made["token"], PING).status == 400
+        Path(made["keys"]).chmod(
+            0o644
+        )  # its secrets are none any more, and whose fault that is nobody is told
+        answer = server.post(made["token"], PING)
+        assert is_refused(answer, 500, "bad_keys") and made["keys"] not in answer.body.decode()
 
 
 def test_other_names_and_pages_may_not_call_even_with_a_token(quiet: Served, alice: str) -> None:

@@ -85,8 +85,10 @@ def _serve_http(call: Call, host: str, port: int) -> None:
     from muniment.vault.keys import KeyRing, add_key
     from muniment.vault.serve_settings import CLAIM_NAME, PEERS, PROXIES, keys_in
 
-    house = call.house
-    _ = house.root  # a workspace that can not be opened is said now, not to every client
+    # One that can not be opened is said now, not to every client; and what is found stays the workspace,
+    # whatever appears around it while the server runs.
+    workspace = str(call.house.root.path)
+    house = call.build_house(workspace=workspace, environment=call.environment, note=call.terminal.note)
     settings = house.own_settings()
     keys = keys_in(settings)
     if is_loopback(host):

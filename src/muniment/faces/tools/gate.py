@@ -61,14 +61,13 @@ class Gate:
         facts: dict[str, str | int] = {"method": request.method}
         taken: bytes | Response
         try:
-            strange = await self._strange(request)
-            if strange is None:
+            taken = await self._strange(request, is_post=False) or b""
+            if isinstance(taken, bytes):
                 caller = self._caller(request)
                 facts["user"] = caller.name
-                taken = await _whole(body)
                 _introduce(scope, caller)
-            else:
-                taken = strange
+                # What is posted has a type: that is nobody's business who has no token.
+                taken = await self._strange(request, is_post=request.method == "POST") or await _whole(body)
         except ClientDisconnect:
             return
         except MunimentError as error:
@@ -89,9 +88,9 @@ class Gate:
         for one in self._standing:
             one.cancel()
 
-    async def _strange(self, request: Request) -> Response | None:
+    async def _strange(self, request: Request, *, is_post: bool) -> Response | None:
         """The refusal of a call by a name or from a page that is not ours, by the library's own rules."""
-        found = await self._security.validate_request(request, is_post=request.method == "POST")
+        found = await self._security.validate_request(request, is_post=is_post)
         if found is None:
             return None
         code, message = _STRANGE[found.status_code]
