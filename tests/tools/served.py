@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 USERS = "alice,bob"
 
+LOOKED = "looked\n"
+"""What a `held` server says when the library that sends streams has seen that it is about to end."""
+
 
 class Served:
     """`muniment mcp --http` as a process; what it says is kept."""
@@ -51,13 +54,17 @@ class Served:
                 break
         self.url = str(json.loads(self.said[-1])["url"])
         self.port = int(self.url.removesuffix("/mcp").rpartition(":")[2])
+        self.looked = threading.Event()
         # Its log has to be read, or it would wait for a reader.
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stderr is not None
-        self.said.extend(self.process.stderr)
+        for line in self.process.stderr:
+            self.said.append(line)
+            if line == LOOKED:
+                self.looked.set()
 
     def muniment(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another command of the same person."""
@@ -149,6 +156,15 @@ def held(fifo: Path) -> list[str]:
     """The command line of a server whose archive waits, once it has begun an act, for a byte from a pipe."""
     program = f"""
 import sys
+import sse_starlette.sse as streams
+asked = streams._get_uvicorn_server
+def look():
+    found = asked()
+    if found is not None and found.should_exit:
+        sys.stderr.write({LOOKED!r})
+        sys.stderr.flush()
+    return found
+streams._get_uvicorn_server = look
 import muniment.archive.service as service
 real = service.Archive.keep
 def keep(*arguments, **named):

@@ -274,9 +274,7 @@ def test_a_token_of_a_retired_key_is_none_any_more(workspace: Path) -> None:
         server.muniment("vault", "token", "--retire", keys[0]["kid"])
         assert is_refused(server.post(first, PING), 401, "token_refused")
         assert server.post(made["token"], PING).status == 400
-        Path(made["keys"]).chmod(
-            0o644
-        )  # its secrets are none any more, and whose fault that is nobody is told
+        Path(made["keys"]).write_text("{}")  # nobody is let in, and no caller is told why
         answer = server.post(made["token"], PING)
         assert is_refused(answer, 500, "bad_keys") and made["keys"] not in answer.body.decode()
 
@@ -416,6 +414,9 @@ def test_a_signal_ends_it_when_the_open_call_was_answered(workspace: Path, era: 
             server.process.terminate()
             while accepts(server.port):
                 pass
+            if era == "legacy":
+                # What would have cut the answer, had it been let, has seen that the server is ending.
+                assert server.looked.wait(PATIENCE_S)
             pipe.write(b"x")
         assert server.process.wait(PATIENCE_S) == 0
         caller.join(PATIENCE_S)
