@@ -276,7 +276,7 @@ def test_a_token_of_a_retired_key_is_none_any_more(workspace: Path) -> None:
         assert server.post(made["token"], PING).status == 400
         Path(made["keys"]).write_text("{}")  # nobody is let in, and no caller is told why
         answer = server.post(made["token"], PING)
-        assert is_refused(answer, 500, "bad_keys") and made["keys"] not in answer.body.decode()
+        assert is_refused(answer, 500, "keys_refused") and made["keys"] not in answer.body.decode()
 
 
 def test_other_names_and_pages_may_not_call_even_with_a_token(quiet: Served, alice: str) -> None:
