@@ -22,12 +22,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muniment.backup.cache import Cache, open_base
+from muniment.backup.content import Content
+from muniment.backup.excludes import Excludes
 from muniment.bundle.index import Index
 from muniment.bundle.join import join
 from muniment.bundle.manifest import Heading
 from muniment.bundle.model import Row
 from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
+from muniment.hosts.generic.places import places
 
 HEADING = Heading("generic", "default", datetime(2026, 11, 30, tzinfo=UTC), "bench", ["workspace/tree"])
 WORKERS = int(os.environ.get("BENCH_WORKERS", "2"))
@@ -48,24 +51,23 @@ class Store:
 
     def save(self, tree: Path) -> None:
         number = len(list(self.place.glob("pack-*")))
-        fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
         at = 0
-        memory = remembering(self.place / "memory.sqlite", fd)
+        memory = remembering(self.place / "memory.sqlite", tree)
         memory.trust(self.table.__contains__)
         fresh = False
         with (
             memory,
             (self.place / f"pack-{number}").open("wb", buffering=1 << 20) as pack,
-            Tree(fd) as source,
+            everything(tree, memory) as content,
         ):
             packing = Packing(
-                source.segments("files/workspace"),
-                source,
+                content,
+                content,
                 HEADING,
                 workers=WORKERS,
                 memory=memory,
                 have=self.table.__contains__,
-                shared=lambda entry: True,
+                shared=content.shared,
             )
             for extent in packing:
                 if extent.piece is not None and extent.id not in self.table:
@@ -75,7 +77,6 @@ class Store:
             pack.flush()
             os.fsync(pack.fileno())
             memory.keep({})
-        os.close(fd)
         index = packing.index
         (self.place / f"index-{number}").write_bytes(index.to_bytes())
         if fresh:
@@ -94,11 +95,36 @@ class Store:
         return os.pread(fd, length, offset)
 
 
-def remembering(place: Path, tree: int) -> Cache:
+def remembering(place: Path, tree: Path) -> Cache:
     """The cache of the program itself, which here believes what lies in memory too; no share is read
     again, since no peer does that."""
-    fact = os.fstat(tree)
-    return Cache(open_base(str(place)), time.time_ns(), device=fact.st_dev, share=None)
+    return Cache(open_base(str(place)), time.time_ns(), device=tree.stat().st_dev, share=None)
+
+
+class Nothing(Excludes):
+    """What is left out: no peer leaves out what can be made again."""
+
+    def by_name(self, section: str, folder: str) -> bool:
+        return False
+
+    def reason(self, section: str, path: str) -> None:
+        return None
+
+
+def everything(tree: Path, memory: Cache) -> Content:
+    """The whole tree, as the program itself walks and opens it; databases are files like any other."""
+    return Content(
+        places(tree),
+        Nothing(),
+        {},
+        (),
+        lambda: HEADING.created_at,
+        full=True,
+        keep_outside_links=True,
+        settled_ns=time.time_ns(),
+        device=memory.device,
+        ahead=WORKERS > 0,
+    )
 
 
 def tar(out: Path, tree: Path) -> None:

@@ -189,19 +189,17 @@ class Machine(RuleBasedStateMachine):
         """The tree, with what is told of alone as the walk of the backups does it."""
         found: list[Entry | Segment] = []
         for item in tree.segments("files/workspace"):
-            if isinstance(item, Segment) and self.alone & {item.place + look[0] for _, look in item.part}:
-                part: segments.Part = []
-                for key, look in item.part:
-                    if item.place + look[0] not in self.alone:
-                        part.append((key, look))
+            if isinstance(item, Segment) and self.alone & {*map(os.fsdecode, item.paths)}:
+                begin = 0
+                for end, entry in enumerate(item.entries()):
+                    if entry.path not in self.alone:
                         continue
-                    if part:
-                        found.append(item._replace(part=part))
-                    (entry,) = item._replace(part=[(key, look)]).entries()
+                    if begin < end:
+                        found.append(item._replace(part=item.part.between(begin, end)))
                     found.append(entry._replace(stamp=b""))
-                    part = []
-                if part:
-                    found.append(item._replace(part=part))
+                    begin = end + 1
+                if begin < item.part.number:
+                    found.append(item._replace(part=item.part.between(begin, item.part.number)))
             else:
                 found.append(item)
         return found

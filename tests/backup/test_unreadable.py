@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.backup.test_databases import CRASH, run
+from tests.backup.test_walk_ahead import walked_elsewhere
 from tests.backup.world import World, put
 
 from muniment.backup.errors import PartialReplacesNothing
@@ -194,10 +195,13 @@ def test_the_bare_source_names_it_too(place: Path) -> None:
     as_nobody(place, act)
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_database_that_can_not_be_copied_lies_as_it_is_with_its_newest_rows(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
 ) -> None:
     """Then nothing is folded: the manifest must not say so, and the rows of the `-wal` must be there."""
+    if elsewhere:
+        walked_elsewhere(world, monkeypatch)
     path = world.workspace / "data" / "app.db"
     run(CRASH, path)
     world.write("data/app.db-a", "between the two in the order of names")

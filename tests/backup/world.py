@@ -51,6 +51,7 @@ class World:
         self.workspace.mkdir(parents=True)
         self.vault_folder = place / "vault"
         self.relayed: tuple[str, ...] = RELAYED.default
+        self.workers = 0
         self.root = Root.open(self.workspace)
         self.record = open_workspace(self.root, clock=self.clock)
         self.vault = open_directory(self.vault_folder, clock=self.clock, limits=limits or Limits())
@@ -73,7 +74,7 @@ class World:
             cache=self.place / "cache",
             relayed=self.relayed,
             refuse_inside=lambda saved: refuse_inside(self.vault_folder, saved),
-            workers=0,
+            workers=self.workers,
         )
         return Backups(self.record, self.places, lambda: self.vault, options)
 

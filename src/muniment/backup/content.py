@@ -21,9 +21,10 @@ from muniment.backup.excludes import DATA, EXTRA, WORKSPACE, Excludes, Only
 from muniment.backup.model import OK, ExtraPath
 from muniment.backup.survey import Section, folders
 from muniment.backup.walk import FOLDED, Many, Seen, Walk
+from muniment.backup.walk_ahead import WalksAhead
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Entry, Fault
-from muniment.bundle.segments import Segment, one_by_one
+from muniment.bundle.segments import Part, Segment, one_by_one
 from muniment.bundle.tar import wire
 from muniment.bundle.tree import Tree
 from muniment.clock import Clock
@@ -54,7 +55,7 @@ class Content:
     `exclusions`, `faults` and `warnings` grow while it is iterated; at its end the latter two stand in
     `told` as well.  A file that changed after `settled_ns` has no stamp, for it may change again without
     looking so; nor has one on another `device`, whose clock may be another.  Copies go below `scratch`,
-    by default the temporary directory.
+    by default the temporary directory.  With `ahead` another process walks both sections.
     """
 
     places: Places
@@ -68,6 +69,7 @@ class Content:
     device: int = 0
     known_size: Size = lambda stamp: None
     scratch: Path | None = None
+    ahead: bool = False
     exclusions: list[Exclusion] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Message] = field(default_factory=list)
@@ -77,6 +79,9 @@ class Content:
     _copies: dict[str, Path] = field(default_factory=dict)
     _databases: set[str] = field(default_factory=set)
     _raw: set[str] = field(default_factory=set)
+    _unfolded: list[Exclusion] = field(default_factory=list)
+    _walks: list[Walk] = field(default_factory=list)
+    _ahead: WalksAhead | None = None
     _held: ExitStack = field(default_factory=ExitStack)
     _copying: Path | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -93,6 +98,8 @@ class Content:
         # All folders are opened before the first entry is given: a helper that is forked then has them.
         further = [self._further(one) for one in self.extra if one.status == OK]
         first, last = self._section(DATA), self._section(WORKSPACE)
+        if self.ahead:
+            self._ahead = self._held.enter_context(WalksAhead(self._walks))
         created = int(self.clock().timestamp()) * 1_000_000_000
         for name in sorted(self.api):
             data = self.api[name]
@@ -137,11 +144,6 @@ class Content:
         self._held.callback(tree.close)
         key = str(len(self._trees))
         self._trees[key] = (root, tree)
-        return self._below(root, key, section, only, as_path)
-
-    def _below(
-        self, root: Root, key: str, section: Section, only: str, as_path: str
-    ) -> Iterator[Entry | Segment]:
         walk = Walk(
             root.fd,
             section.name,
@@ -155,12 +157,20 @@ class Content:
             exclusions=[] if only else self.exclusions,
             faults=self.faults,
         )
+        if section.name != EXTRA:
+            self._walks.append(walk)
+        return self._below(walk, root, key, section, only, as_path)
+
+    def _below(
+        self, walk: Walk, root: Root, key: str, section: Section, only: str, as_path: str
+    ) -> Iterator[Entry | Segment]:
         if not only:
-            itself = (wire(section.bundle), (section.bundle, os.fstat(root.fd), ""))
-            yield Segment("", "", [itself])
+            itself = Part.of([wire(section.bundle)], [(section.bundle, os.fstat(root.fd), "")])
+            yield Segment("", "", itself)
         # What lies beside a database that could not be copied, until its place in the order comes.
         beside: list[Entry] = []
-        for part in walk.parts():
+        parts = self._ahead.parts(walk) if self._ahead and section.name != EXTRA else walk.parts()
+        for part in parts:
             if isinstance(part, Many) and not beside and not only:
                 yield Segment(f"{section.bundle}/{part.below}", f"{key}\0{part.below}", part.part)
                 continue
@@ -172,6 +182,8 @@ class Content:
                 if path in self._raw:
                     beside = [*beside, *self._companions(seen, root, key, path, walk)]
                     beside.sort(key=lambda entry: wire(entry.path))
+        if self._unfolded:
+            walk.exclusions[:] = [one for one in walk.exclusions if one not in self._unfolded]
         yield from beside
 
     def _companions(self, seen: Seen, root: Root, key: str, path: str, walk: Walk) -> list[Entry]:
@@ -190,8 +202,7 @@ class Content:
             mode, when, size = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns, fact.st_size
             if stat.S_ISREG(fact.st_mode):
                 found.append(Entry(path + suffix, Kind.FILE, mode, when, size, "", b"", f"{key}\0{rel}"))
-                gone = Exclusion(walk.section, rel, FOLDED)
-                walk.exclusions[:] = [one for one in walk.exclusions if one != gone]
+                self._unfolded.append(Exclusion(walk.section, rel, FOLDED))
         return found
 
     def _entry(self, seen: Seen, root: Root, key: str, path: str) -> Entry:

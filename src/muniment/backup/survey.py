@@ -154,9 +154,9 @@ def _survey_section(seen: Surveyed, walk: Walk, place: str, places: Places) -> N
         if isinstance(part, Many) and part.below:
             top = part.below.partition("/")[0]
             kind, size, files = totals[top]  # a folder stands before what lies in it
-            sizes = [fact.st_size for _, (_, fact, _) in part.part if stat.S_ISREG(fact.st_mode)]
-            totals[top] = kind, size + sum(sizes), files + len(sizes)
-            if not places.secret.isdisjoint(look[0] for _, look in part.part):
+            here = part.part.files()
+            totals[top] = kind, size + sum([one for _, one in here]), files + len(here)
+            if not places.secret.isdisjoint([name for name, _ in here]):
                 for one in part.each():
                     _warn_of_secret(seen, one, walk, places)
             continue

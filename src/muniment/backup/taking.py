@@ -17,6 +17,7 @@ from muniment.backup.rules_file import RulesFile
 from muniment.backup.subject import CREATED, CREATING, GIVEN_UP
 from muniment.backup.survey import excludes_of, sections_of
 from muniment.backup.upload import Upload
+from muniment.backup.walk_ahead import FORK_FROM
 from muniment.bundle.manifest import Heading
 from muniment.bundle.model import MANIFEST
 from muniment.bundle.pack import Packing
@@ -94,6 +95,7 @@ def content_of(
         full=plan.mode == "full",
         keep_outside_links=request.keep_outside_links,
         scratch=room.options.scratch,
+        ahead=room.options.workers > 0 and plan.total_files >= FORK_FROM,
         told=told,
     )
 

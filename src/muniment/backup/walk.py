@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from muniment.backup.excludes import Excludes, Reason, left_out_by_name
 from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
 from muniment.bundle.model import Fault, too_far
-from muniment.bundle.segments import Look, Part, in_parts, mark, may_go_too_far
+from muniment.bundle.segments import Look, Looked, Part, in_parts, mark, may_go_too_far
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -64,8 +65,8 @@ class Many(NamedTuple):
 
     def each(self) -> Iterator[Seen]:
         """One by one."""
-        for _, (name, fact, target) in self.part:
-            yield _plain(self.below + name, fact, target)
+        for one in self.part.looked():
+            yield _seen(self.below + one.name, one)
 
 
 @dataclass(slots=True)
@@ -98,47 +99,51 @@ class Walk:
 
     def parts(self) -> Iterator[Seen | Many]:
         """Everything, much of it many at once."""
-        yield from self._folder(self.fd, "")
+        # One folder in another: its descriptor, what is still to come of it, its path.
+        open_ = [(self.fd, self._listed(self.fd, ""), "")]
+        try:
+            while open_:
+                fd, parts, prefix = open_[-1]
+                for part in parts:
+                    if isinstance(part, str):
+                        inner = self._opened(fd, part, prefix + part)
+                        if inner is not None:
+                            below = f"{prefix}{part}/"
+                            open_.append((inner, self._listed(inner, below), below))
+                            break
+                    elif isinstance(part, Seen):
+                        yield part
+                    elif may_go_too_far(wire(f"{self.bundle_prefix}/{prefix}")):
+                        yield from Many(prefix, part).each()
+                    else:
+                        yield Many(prefix, part)
+                else:
+                    open_.pop()
+                    if open_:
+                        platform.close(fd)
+        finally:
+            for fd, *_ in open_[1:]:
+                platform.close(fd)
 
-    def _folder(self, fd: int, prefix: str) -> Iterator[Seen | Many]:
+    def _listed(self, fd: int, prefix: str) -> Iterator[Part | Seen | str]:
+        """What is kept of a folder, and the names of the folders to go into."""
+        folder = prefix.rstrip("/")
         try:
             with os.scandir(fd) as listing:
                 items = {item.name: item for item in listing}
         except OSError as error:
-            self._fault(prefix.rstrip("/"), error)
-            return
+            self._fault(folder, error)
+            return iter(())
         known = {} if self.raw_databases else self._with_companions(fd, items.keys())
         folded = {base + suffix for base, one in known.items() if one is True for suffix in COMPANIONS}
         at = wire(f"{self.bundle_prefix}/{prefix}")
         risky = may_go_too_far(at)
-        # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
-        order: list[tuple[bytes, Look | Seen | str]] = []
-        for name, kind, one in self._looks(fd, prefix, items, folded, known):
-            key = wire(name)
-            order.append((key, one))
-            if kind is Kind.DIRECTORY and not (risky and too_far(at + key)):
-                order.append((key + b"/", name))
-        order.sort()
-        del items
-        for part in in_parts(order, at):
-            if isinstance(part, str):
-                yield from self._inner(fd, part, prefix + part)
-            elif isinstance(part, Seen):
-                yield part
-            elif risky:
-                yield from Many(prefix, part).each()
-            else:
-                yield Many(prefix, part)
-
-    def _looks(
-        self, fd: int, prefix: str, items: Mapping[str, os.DirEntry[str]], folded: set[str], known: Known
-    ) -> Iterator[tuple[str, Kind, Look | Seen]]:
-        """What is kept of a folder, in no order."""
-        folder = prefix.rstrip("/")
         by_name = self.excludes.by_name(self.section, folder) and all(
             path.rpartition("/")[0] != folder for path in self.passed
         )
         settled, device, raw = self.settled_ns, self.device, self.raw_databases
+        # A folder stands twice: as itself, and, with its `/`, for what lies in it; `a.txt` is between.
+        order: list[tuple[bytes, Look | Seen | str]] = []
         for name, item in items.items():
             try:
                 if by_name:
@@ -151,8 +156,8 @@ class Walk:
                     self._leave_out(prefix + name, FOLDED)
                     continue
                 fact = item.stat(follow_symlinks=False)
-                mode = fact.st_mode
-                if stat.S_ISREG(mode):
+                key, kind = wire(name), stat.S_IFMT(fact.st_mode)
+                if kind == stat.S_IFREG:
                     alone = None
                     if not raw and (name in known or _may_be_one(fact.st_size)):
                         alone = self._database(fd, name, prefix + name, fact, items.keys(), known)
@@ -165,16 +170,18 @@ class Walk:
                             or fact.st_dev != device
                         )
                     ):
-                        alone = _plain(prefix + name, fact, "")
-                    yield name, Kind.FILE, alone or (name, fact, "")
-                elif stat.S_ISDIR(mode):
-                    yield name, Kind.DIRECTORY, (name, fact, "")
-                elif stat.S_ISLNK(mode):
+                        alone = _file(prefix + name, fact)
+                    order.append((key, alone or (name, fact, "")))
+                elif kind == stat.S_IFDIR:
+                    order.append((key, (name, fact, "")))
+                    if not (risky and too_far(at + key)):
+                        order.append((key + b"/", name))
+                elif kind == stat.S_IFLNK:
                     target = os.readlink(name, dir_fd=fd)
                     if self.keep_outside_links or stays_inside(
                         f"{self.bundle_prefix}/{prefix}{name}", target
                     ):
-                        yield name, Kind.LINK, (name, fact, target)
+                        order.append((key, (name, fact, target)))
                     else:
                         self._leave_out(prefix + name, OUTSIDE_LINK)
                 else:
@@ -183,6 +190,8 @@ class Walk:
                 continue
             except OSError as error:
                 self._fault(prefix + name, error)
+        order.sort(key=itemgetter(0))
+        return in_parts(order, at)
 
     def _is_out(self, rel: str) -> bool:
         if rel in self.passed:
@@ -192,18 +201,15 @@ class Walk:
             self._leave_out(rel, str(why))
         return why is not None
 
-    def _inner(self, fd: int, name: str, rel: str) -> Iterator[Seen | Many]:
+    def _opened(self, fd: int, name: str, rel: str) -> int | None:
+        """A folder; none when it is gone, or can not be opened."""
         try:
-            inner = os.open(name, _FOLDER, dir_fd=fd)
+            return os.open(name, _FOLDER, dir_fd=fd)
         except FileNotFoundError:
-            return
+            return None
         except OSError as error:
             self._fault(rel, error)
-            return
-        try:
-            yield from self._folder(inner, f"{rel}/")
-        finally:
-            platform.close(inner)
+            return None
 
     def _database(
         self, fd: int, name: str, rel: str, fact: os.stat_result, beside: Collection[str], known: Known
@@ -224,13 +230,14 @@ class Walk:
                     continue
                 stamp += suffix.encode() + mark(more)
                 changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
-        return _plain(rel, fact, "")._replace(stamp=stamp, changed_ns=changed, database=True)
+        return _file(rel, fact)._replace(stamp=stamp, changed_ns=changed, database=True)
 
     def _with_companions(self, fd: int, names: Set[str]) -> Known:
         """Which of those that have something beside them are databases: what is beside goes into
         their copies.  Each is looked at once, so that nothing is folded into what is no database."""
+        beside = [name for name in names if name.endswith(COMPANIONS)]
         bases = {
-            name.removesuffix(suffix) for name in names for suffix in COMPANIONS if name.endswith(suffix)
+            name.removesuffix(suffix) for name in beside for suffix in COMPANIONS if name.endswith(suffix)
         }
         return {base: _is_database(fd, base) for base in bases & names}
 
@@ -243,13 +250,19 @@ class Walk:
         self.faults.append(Fault(f"{self.bundle_prefix}/{rel}".rstrip("/"), "left_out", why))
 
 
-def _plain(rel: str, fact: os.stat_result, target: str) -> Seen:
+def _seen(rel: str, one: Looked) -> Seen:
     """What a thing was when it was seen."""
-    mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
-    if stat.S_ISDIR(fact.st_mode):
+    mode, when = one.permissions, one.mtime_ns
+    if one.is_folder:
         return Seen(rel, Kind.DIRECTORY, mode, when, 0)
-    if stat.S_ISLNK(fact.st_mode):
-        return Seen(rel, Kind.LINK, 0o777, when, 0, target)
+    if not one.is_file:
+        return Seen(rel, Kind.LINK, mode, when, 0, one.target)
+    changed = max(when, one.ctime_ns)
+    return Seen(rel, Kind.FILE, mode, when, one.size, "", one.mark, changed, False, one.dev)
+
+
+def _file(rel: str, fact: os.stat_result) -> Seen:
+    mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
     changed = max(when, fact.st_ctime_ns)
     return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", mark(fact), changed, False, fact.st_dev)
 

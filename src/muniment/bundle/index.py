@@ -106,6 +106,11 @@ class Index:
         return self._paths.startswith(_OPENING_OF_WHOLE)
 
     @property
+    def notes(self) -> Iterator[tuple[bytes, int, int]]:
+        """Id, raw length and CRC-32 of each row in stream order."""
+        return ((extent, length, crc) for extent, length, crc, _ in ROW.iter_unpack(self._rows))
+
+    @property
     def ids(self) -> Iterator[bytes]:
         """The ids in stream order, 32 bytes each; an id may stand more than once."""
         return (row[0] for row in ROW.iter_unpack(self._rows))

@@ -8,11 +8,10 @@ and a memory that has seen the same entries may answer for all of them at once.
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from zlib import crc32
 
 from muniment.bundle import tar
@@ -65,9 +64,7 @@ class Kept:
 
     def paths(self) -> Iterator[bytes]:
         """The path that each group begins with."""
-        paths = [
-            at + key for at, part in ((wire(one.place), one.part) for one in self.run) for key, _ in part
-        ]
+        paths = [*chain.from_iterable(one.paths for one in self.run)]
         members = [note[1] for note in self.stretch.notes]
         return map(paths.__getitem__, accumulate(members[:-1], initial=0))
 
@@ -99,7 +96,7 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
             continue
         if isinstance(item, Segment):
             yield from item.entries()
-            last = item.last
+            last = item.last_entry()
         else:
             if not loose:
                 # Beside an entry that stands alone nothing is known as a whole; only groups are.
@@ -135,13 +132,8 @@ def _stretch(run: list[Segment], seed: bytes, memory: Memory, last: bool) -> Ite
 
 def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
     """What a memory gives back; none if it can not be that of these entries."""
-    members = sum(len(segment.part) for segment in run)
-    listed = [
-        (place + name, fact.st_size)
-        for place, _, part in run
-        for _, (name, fact, _) in part
-        if stat.S_ISREG(fact.st_mode)
-    ]
+    members = sum(segment.part.number for segment in run)
+    listed = [(place + name, size) for place, _, part in run for name, size in part.files()]
     files = len(listed)
     notes = found.notes
     if (
@@ -151,8 +143,7 @@ def _fitting(run: list[Segment], found: Stretch) -> Kept | None:
         or len(found.rows) != NOTE.size * sum([note[2] for note in notes])
     ):
         return None
-    last = run[-1]
-    return Kept(run[0].first, wire(last.place) + last.part[-1][0], found, run, listed)
+    return Kept(run[0].first, run[-1].last, found, run, listed)
 
 
 def _closed(entry: Entry, rules: CutRules) -> bool:
@@ -164,8 +155,7 @@ def _closed(entry: Entry, rules: CutRules) -> bool:
 
 
 def _ends(segment: Segment, rules: CutRules) -> bool:
-    path = wire(segment.place) + segment.part[-1][0]
-    return crc32(path) % ENDS_IN == 0 and _closed(segment.last, rules)
+    return crc32(segment.last) % ENDS_IN == 0 and _closed(segment.last_entry(), rules)
 
 
 @dataclass(slots=True)

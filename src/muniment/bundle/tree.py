@@ -112,7 +112,7 @@ class Tree:
         open_: list[tuple[int, Iterator[Part | str], str, str]] = []
         try:
             fd = os.dup(chain.folder(list(names)))
-            yield Segment("", "", [(wire(prefix), (prefix, os.fstat(fd), ""))])
+            yield Segment("", "", Part.of([wire(prefix)], [(prefix, os.fstat(fd), "")]))
             place, origin = f"{prefix}/", "".join(f"{name}/" for name in names)
             open_.append((fd, self._parts(fd, place), place, origin))
             while open_:

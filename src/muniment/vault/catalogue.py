@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from muniment.bundle.index import Index
 from muniment.bundle.model import Row
 from muniment.bundle.vault import Snapshot, Soundness
 from muniment.digest import Digest
@@ -65,10 +66,8 @@ _SCHEMA = (
     " WITHOUT ROWID",
     "CREATE INDEX pins_by_pack ON pins (pack)",
 )
-_ASKED = (
-    "CREATE TEMP TABLE IF NOT EXISTS asked (id BLOB PRIMARY KEY, length INTEGER, crc INTEGER,"
-    " times INTEGER, odd INTEGER) WITHOUT ROWID"
-)
+_ASKED = "CREATE TEMP TABLE IF NOT EXISTS asked (id BLOB, length INTEGER, crc INTEGER)"
+_ODD = "CASE WHEN extents.length IS asked.length AND extents.crc IS asked.crc THEN NULL ELSE asked.id END"
 _NEEDED = (
     "(EXISTS (SELECT 1 FROM used WHERE used.pack = packs.key)"
     " OR EXISTS (SELECT 1 FROM pins WHERE pins.pack = packs.key))"
@@ -149,6 +148,7 @@ class Catalogue:
         self, path: str, *, may_begin: Callable[[], None] = lambda: None, busy_s: float = BUSY_S
     ) -> None:
         self._base = Database(path, VERSION, _SCHEMA, steps=_STEPS, may_begin=may_begin, busy_s=busy_s)
+        self._asked: Index | None = None
         self.writing: Transaction = self._base.writing
         self.reading: Transaction = self._base.reading
         self.close = self._base.close
@@ -234,23 +234,24 @@ class Catalogue:
         self._pin_asked(upload)
         return self._missing()
 
-    def weigh(self, rows: Iterable[Row], upload: str | None = None) -> Weight:
+    def weigh(self, index: Index, upload: str | None = None) -> Weight:
         """What an index weighs; with an upload its packs are pinned as well."""
-        self._ask_rows(rows)
+        self._ask_index(index)
         if upload is not None:
             self._pin_asked(upload)
-        size = self._base.number(
-            "SELECT sum(extents.stored * asked.times) FROM asked JOIN extents ON extents.id = asked.id"
+        return self._weight()
+
+    def _weight(self) -> Weight:
+        row = self._base.row(
+            f"SELECT sum(extents.stored), count(DISTINCT {_ODD}), min({_ODD})"
+            " FROM asked LEFT JOIN extents ON extents.id = asked.id"
         )
-        fits = "asked.odd = 0 AND extents.length = asked.length AND extents.crc = asked.crc"
-        odd = self._base.row(
-            "SELECT count(*), min(asked.id) FROM asked LEFT JOIN extents ON extents.id = asked.id"
-            f" WHERE extents.id IS NULL OR NOT ({fits})"
-        )
-        assert odd is not None
-        count, example = odd
+        assert row is not None
+        size, count, example = row
         assert isinstance(count, int)
-        return Weight(size, count, example if isinstance(example, bytes) else b"")
+        return Weight(
+            size if isinstance(size, int) else 0, count, example if isinstance(example, bytes) else b""
+        )
 
     def missing(self, ids: Iterable[bytes]) -> frozenset[bytes]:
         """Those of the extents that are not there; inside `writing` or `reading`."""
@@ -258,18 +259,17 @@ class Catalogue:
         return self._missing()
 
     def _ask(self, ids: Iterable[bytes]) -> None:
-        self._base.run(_ASKED)
-        self._base.run("DELETE FROM asked")
-        self._base.run_many("INSERT OR IGNORE INTO asked (id) VALUES (?)", ((one,) for one in ids))
+        self._ask_anew("INSERT INTO asked (id) VALUES (?)", ((one,) for one in ids))
 
-    def _ask_rows(self, rows: Iterable[Row]) -> None:
+    def _ask_index(self, index: Index) -> None:
+        self._ask_anew("INSERT INTO asked VALUES (?, ?, ?)", index.notes)
+        self._asked = index
+
+    def _ask_anew(self, statement: str, values: Iterator[Sequence[object]]) -> None:
+        self._asked = None
         self._base.run(_ASKED)
         self._base.run("DELETE FROM asked")
-        self._base.run_many(
-            "INSERT INTO asked VALUES (?, ?, ?, 1, 0) ON CONFLICT (id) DO UPDATE SET times = times + 1,"
-            " odd = odd OR length <> excluded.length OR crc <> excluded.crc",
-            ((row.id, row.length, row.crc) for row in rows),
-        )
+        self._base.run_many(statement, values)
 
     def _pin_asked(self, upload: str) -> None:
         self._base.run(
@@ -280,7 +280,7 @@ class Catalogue:
         self._revive()
 
     def _missing(self) -> frozenset[bytes]:
-        rows = self._base.rows("SELECT id FROM asked WHERE id NOT IN (SELECT id FROM extents)")
+        rows = self._base.rows("SELECT DISTINCT id FROM asked WHERE id NOT IN (SELECT id FROM extents)")
         return frozenset(one for (one,) in rows if isinstance(one, bytes))
 
     # Packs and extents
@@ -338,9 +338,9 @@ class Catalogue:
         )
         return None if row is None else Place(*row)  # type: ignore[arg-type]
 
-    def stored_lengths(self, rows: Iterable[Row]) -> dict[bytes, int]:
+    def stored_lengths(self, index: Index) -> dict[bytes, int]:
         """The stored length of each extent of an index; inside `writing` or `reading`."""
-        self._ask_rows(rows)
+        self._ask(index.ids)
         found = self._base.rows(
             "SELECT extents.id, extents.stored FROM asked JOIN extents ON extents.id = asked.id"
         )
@@ -428,9 +428,13 @@ class Catalogue:
         )
         return bool(self._base.run(f"INSERT OR IGNORE INTO snapshots VALUES ({'?, ' * 11}?)", values))
 
-    def settle(self, snapshot: str, rows: Iterable[Row]) -> Weight:
+    def settle(self, snapshot: str, index: Index) -> Weight:
         """Write down anew which packs a snapshot needs, what it weighs and whether it is sound."""
-        weight = self.weigh(rows)
+        # When a snapshot ends, it was weighed just before; but what is asked can have been rolled back.
+        if self._asked is not index or self._base.number("SELECT count(*) FROM asked") != len(index):
+            self._ask_index(index)
+        self._asked = None
+        weight = self._weight()
         self._base.run("DELETE FROM used WHERE snapshot = ?", (snapshot,))
         self._base.run(
             "INSERT INTO used"
