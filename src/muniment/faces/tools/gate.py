@@ -27,7 +27,7 @@ from muniment.faces.tools.callers import Callers
 from muniment.faces.tools.server import CALLER
 from muniment.faces.web.answers import plain_refusal, refusal
 from muniment.faces.web.bodies import Body, TooSlow
-from muniment.faces.web.reception import UNKNOWN_MOST
+from muniment.faces.web.reception import KNOWN_MOST, UNKNOWN_MOST
 from muniment.vault.errors import BadCall
 
 LOG = logging.getLogger("muniment.serve.mcp")
@@ -57,14 +57,14 @@ class Gate:
             await self._app(scope, receive, send)
             return
         request, sending = Request(scope, receive), _Sending(send)
-        body = Body(request)
+        body, most = Body(request), UNKNOWN_MOST
         facts: dict[str, str | int] = {"method": request.method}
         taken: bytes | Response
         try:
             taken = await self._strange(request, is_post=False) or b""
             if isinstance(taken, bytes):
                 caller = self._caller(request)
-                facts["user"] = caller.name
+                facts["user"], most = caller.name, KNOWN_MOST
                 _introduce(scope, caller)
                 # What is posted has a type: that is nobody's business who has no token.
                 taken = await self._strange(request, is_post=request.method == "POST") or await _whole(body)
@@ -78,7 +78,7 @@ class Gate:
         if isinstance(taken, bytes):
             await self._serve(scope, _Replayed(taken, receive), sending)
         else:
-            await body.drain(UNKNOWN_MOST)
+            await body.drain(most)
             await taken(scope, receive, sending)
         LOG.info("call", extra={"facts": {**facts, "status": sending.status, "received": body.taken}})
 
