@@ -16,12 +16,15 @@ class Message:
     """A template with its facts.
 
     `plural` is the template used when `count` is not one; both see the field `{count}`.
-    Facts are shown as they are; a fact may itself be a `Message`.
+    Facts are shown as they are; a fact may itself be a `Message`, and a tuple is shown as a list in
+    words, with the marks of the reader's language between.
 
     >>> str(Message("moved {name}", {"name": "report.md"}))
     'moved report.md'
     >>> str(Message("{count} file", plural="{count} files", count=3))
     '3 files'
+    >>> str(Message("one of {words}", {"words": ("a", "b")}))
+    'one of a, b'
     """
 
     template: str
@@ -32,7 +35,7 @@ class Message:
     def __str__(self) -> str:
         """The English text: what logs and tracebacks show."""
         chosen = self.template if self.plural is None or self.count == 1 else self.plural
-        return self.fill(chosen, self.facts)
+        return self.fill(chosen, {name: _in_words(fact) for name, fact in self.facts.items()})
 
     def fill(self, chosen: str, facts: Mapping[str, object]) -> str:
         """Put the facts into a template already chosen (and perhaps translated)."""
@@ -40,6 +43,10 @@ class Message:
         if self.count is not None:
             fields["count"] = self.count
         return chosen.format_map(fields) if fields else chosen
+
+
+def _in_words(fact: object) -> object:
+    return ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact
 
 
 def say(template: str, **facts: object) -> Message:

@@ -166,7 +166,7 @@ def choice(*words: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         if value not in words:
             raise ValueError(
-                say("one of {words} was expected, found {value}", words=", ".join(words), value=repr(value))
+                say("one of {words} was expected, found {value}", words=words, value=repr(value))
             )
         return str(value)
 

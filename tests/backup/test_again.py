@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from struct import pack
 
 import pytest
+from tests.backup.test_databases import CRASH, HOT, run
 from tests.backup.world import World
 
 from muniment.backup import cache as memory
 from muniment.bundle import segments
 from muniment.bundle.model import Entry
 from muniment.bundle.tree import Tree
+from muniment.disk.root import Root
+from muniment.disk.sqlite import DatabaseCopy, copy_database
+from muniment.path import RelPath
 
 Worlds = Callable[..., World]
 
@@ -172,3 +177,54 @@ def test_the_cache_is_closed_to_others_and_holds_no_path(settled: World) -> None
     assert folder.stat().st_mode & 0o777 == 0o700
     (place,) = folder.glob("*.sqlite")
     assert b"text.md" not in place.read_bytes()
+
+
+@contextmanager
+def databases_copied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The databases that are copied."""
+    found: list[str] = []
+
+    def counting(root: Root, rel: RelPath, target: Path) -> DatabaseCopy:
+        found.append(rel.posix)
+        return copy_database(root, rel, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.backup.content.copy_database", counting)
+        yield found
+
+
+@pytest.mark.parametrize("script", [CRASH, HOT], ids=["log", "journal"])
+def test_a_database_that_rests_is_not_copied_again_for_having_been_read(
+    settled: World, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    """SQLite gives what lies beside a database to its owner when it reads it as root, which dates that."""
+    path = settled.workspace / "data" / "app.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as base, base:  # large enough to stand for itself
+        base.execute("CREATE TABLE more (filler)")
+        base.executemany("INSERT INTO more VALUES (randomblob(4000))", [()] * 200)
+    run(script, path)
+    settled.snapshot()
+    with databases_copied(monkeypatch) as copied:
+        for _ in range(5):
+            receipt = settled.snapshot()
+    assert len(copied) <= 1, "when its share is read anew"
+    settled.reading(receipt).verify()
+
+
+@pytest.mark.parametrize("script", [CRASH, HOT], ids=["log", "journal"])
+def test_what_lies_beside_a_database_is_told_by_its_bytes(
+    settled: World, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    """Of the same size, and dated as before."""
+    path = settled.workspace / "data" / "app.db"
+    run(script, path)
+    beside = path.with_name("app.db-wal" if script is CRASH else "app.db-journal")
+    settled.snapshot()
+    before, data = beside.stat(), bytearray(beside.read_bytes())
+    data[-1] ^= 1
+    beside.write_bytes(data)
+    os.utime(beside, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with databases_copied(monkeypatch) as copied:
+        settled.snapshot()
+    assert copied == ["data/app.db"]

@@ -144,6 +144,7 @@ def test_without_handing_over_a_mapping_would_not_be_seen(
     """The test above can fail: this is what the rule is for."""
     needs_dates(eager)
     monkeypatch.setattr(memory, "_dates_every_write", lambda fd: True)
+    eager.snapshot()  # what is looked at after this is not in the share that is read anew
     place = eager.write("b", b"1" * LARGE)
     with place.open("r+b") as stream, mmap.mmap(stream.fileno(), LARGE) as mapping:
         mapping[0:1] = b"2"

@@ -33,6 +33,7 @@ from hypothesis.stateful import (
 from tests.backup.world import World, rows
 
 from muniment.backup import cache as memory
+from muniment.backup import taking, walk_ahead
 from muniment.backup.model import Receipt
 from muniment.backup.service import Backups
 from muniment.bundle.model import Entry
@@ -80,6 +81,8 @@ class Machine(RuleBasedStateMachine):
         patch.setattr(platform, "sync_file_system", lambda fd: self.hand_over())
         self.mapped: dict[str, tuple[mmap.mmap, int]] = {}
         self.step = 0
+        patch.setattr(taking, "FORK_FROM", 0)
+        patch.setattr(walk_ahead, "may_fork", lambda: platform.LINUX)
         honest = memory._probe
         patch.setattr(memory, "_probe", lambda root: honest(root) + self.step)
         self.meddle: dict[str, bytes] = {}
@@ -297,6 +300,11 @@ class Machine(RuleBasedStateMachine):
         world.record = open_workspace(world.root, clock=world.clock)
 
     # The runs
+
+    @rule(elsewhere=st.booleans())
+    def walk_elsewhere(self, elsewhere: bool) -> None:
+        """Another process walks, or none."""
+        self.world.workers = int(elsewhere)
 
     @rule(steps=st.integers(1, 4))
     def let_more_happen(self, steps: int) -> None:

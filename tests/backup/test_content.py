@@ -14,8 +14,13 @@ from tests.backup.world import RULES, World, put
 
 from muniment.backup.errors import ApiMissing, ApiRefused
 from muniment.backup.model import Request
+from muniment.bundle import extent
+from muniment.bundle.deflate import deflate
+from muniment.bundle.errors import BadExtent
+from muniment.bundle.extent import Claim, check
 from muniment.bundle.model import Entry
 from muniment.bundle.tree import Tree
+from muniment.ids import Entropy
 
 Worlds = Callable[..., World]
 
@@ -336,3 +341,47 @@ def test_a_file_that_changes_under_the_reader_is_packed_as_read(
     assert not receipt.partial
     assert world.restored(receipt, "busy.log").read_text().startswith("begin\nmore\n")
     assert world.reading(receipt).verify().files == receipt.files
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_piece_that_came_out_wrong_is_never_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """A coder that is broken, or memory: each piece is inflated again where it was made."""
+    world.workers = workers
+    for number in range(30):
+        world.write(f"notes/{number:02}.md", os.urandom(100_000))
+    world.write("large.bin", os.urandom(3_000_000))
+    planned = world.plan()
+    world.confirm(planned)
+
+    def broken(raw: bytes) -> bytes:
+        piece = bytearray(deflate(raw))
+        piece[len(piece) // 2] ^= 0x10
+        return bytes(piece)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extent, "deflate", broken)
+        with pytest.raises(BadExtent):
+            world.backups.create(planned.plan.plan_id)
+    assert not world.vault.list().snapshots
+    receipt = world.snapshot()
+    assert world.reading(receipt).verify().files == receipt.files
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_piece_is_proven_once(world: World, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    proven: list[bytes] = []
+
+    def counting(piece: bytes, claim: Claim, entropy: Entropy) -> bytes:
+        proven.append(claim.id)
+        return check(piece, claim, entropy)
+
+    monkeypatch.setattr(extent, "check", counting)
+    for module in ("muniment.bundle.pack.check", "muniment.vault.store.check"):
+        monkeypatch.setattr(module, counting)
+    monkeypatch.setattr("muniment.bundle.pack.may_fork", lambda: False)
+    world.workers = workers
+    world.write("large.bin", os.urandom(3_000_000))
+    receipt = world.snapshot()
+    assert sorted(proven) == sorted(set(world.vault.index(receipt.snapshot.id).ids))

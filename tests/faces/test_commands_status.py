@@ -41,8 +41,7 @@ def test_before_anything_it_makes_nothing(outside: AtWork) -> None:
         "session": "none yet",
         "ledger": "not begun",
         "not archived": "nothing",
-        "handoffs": "nothing",
-        "jobs": "nothing",
+        "under way": "nothing",
         "snapshot": "none yet",
         "next": "muniment init",
     }
@@ -54,17 +53,16 @@ def test_before_anything_it_makes_nothing(outside: AtWork) -> None:
 def test_in_chinese(outside: AtWork) -> None:
     answer = outside.call("status", "--lang", "zh")
     assert told(answer.out) == {
-        "工作区": f"{outside.folder}  (当前目录)",
+        "工作区": f"{outside.folder}  (当前文件夹)",
         "宿主": "generic",
         "会话": "尚无",
         "账本": "尚未开始",
         "未归档": "无",
-        "交接": "无",
-        "任务": "无",
+        "进行中": "无",
         "快照": "尚无",
         "下一步": "muniment init",
     }
-    assert answer.err == f"未指定也未找到工作区，现采用当前目录 {outside.folder}。\n"
+    assert answer.err == f"未指定也未找到工作区，现采用当前文件夹 {outside.folder}。\n"
 
 
 def test_init_opens_a_record_once(outside: AtWork) -> None:
@@ -100,15 +98,6 @@ def test_each_step_of_the_work_shows(work: AtWork) -> None:
     chinese = told(work.done("--lang", "zh").out)
     assert chinese["会话"] == f"{work.archive_id()}  (代用，没有宿主告知会话)"
     assert chinese["账本"].startswith("2 个事件，链头 ")
-
-
-def test_it_has_ten_lines_and_one_more_only_with_a_schedule(work: AtWork) -> None:
-    for number in range(40):
-        work.write(f"{number:02}/report.md")
-    work.write(".muniment/restore.log", BEGUN)
-    answer = work.done()
-    assert answer.out.count("\n") == 10, "every line that there can be without a schedule"
-    assert told(answer.out)["not archived"] == "00/report.md, 01/report.md, 02/report.md and 37 more"
 
 
 def test_the_suggested_command_can_be_pasted(work: AtWork) -> None:
@@ -233,6 +222,33 @@ def test_the_last_snapshot_its_age_and_its_place(snapshots: Snapshots) -> None:
     assert snapshots.line().startswith(first), "one that was deleted is none"
 
 
+def test_it_has_ten_lines_at_most(snapshots: Snapshots) -> None:
+    """Every line that there can be: a schedule, something half done, and much of everything (spec 0)."""
+    work = snapshots.work
+    for number in range(40):
+        work.write(f"{number:02}/report.md")
+    daily = ("backup", "schedule", "--daily", "03:30", "--yes", "--timer", "cron")
+    snapshots.ask(*daily, MUNIMENT_CONFIRM_RELAYED="schedule")
+    snapshots.ask("job", "init", "rna-7", MUNIMENT_JOB_ROOT=str(work.folder / "jobs"))
+    work.write(".muniment/restore.log", BEGUN)
+    answer = work.call(environment={**snapshots.environment, "MUNIMENT_JOB_ROOT": str(work.folder / "jobs")})
+    lines = told(answer.out)
+    assert list(lines) == [
+        "workspace",
+        "host",
+        "session",
+        "ledger",
+        "not archived",
+        "half done",
+        "under way",
+        "snapshot",
+        "schedule",
+        "next",
+    ]
+    assert lines["not archived"] == "00/report.md, 01/report.md, 02/report.md and 37 more"
+    assert answer.out.count("\n") == 10
+
+
 def test_a_vault_on_another_device_is_not_warned_of(work: AtWork, tmp_path: Path) -> None:
     with mounted("tmpfs", tmp_path / "disk", "size=16m"):
         snapshots = Snapshots(work, tmp_path / "disk" / "vault")
@@ -281,8 +297,8 @@ def test_open_handoffs_and_jobs(work: AtWork, tmp_path: Path) -> None:
         {"reference": "job:rna-7", "state": "initialize", "next": "muniment job show rna-7"}
     ]
     assert shown["next"] == "muniment job show rna-7"
-    assert told(work.call(environment=where).out)["jobs"] == "job:rna-7 (begun)"
+    assert told(work.call(environment=where).out)["under way"] == "job:rna-7 (begun)"
     (tmp_path / "jobs" / "rna-7" / "registry.yaml").write_text("{")
     (broken,) = work.call("status", "--json", environment=where).object["jobs"]
     assert (broken["state"], broken["next"]) == ("REGISTRY_REFUSED", "muniment job verify rna-7")
-    assert told(work.done().out)["jobs"] == "nothing", "the folder of jobs is another one"
+    assert told(work.done().out)["under way"] == "nothing", "the folder of jobs is another one"

@@ -84,7 +84,7 @@ def test_from_issue_to_proof(shell: Shell, tmp_path: Path) -> None:
     missing = shell.run("check", handoff, expect=4)
     assert "1 of 2 targets are verified; missing: the recipient's worklog (employee_worklog)" in missing
     chinese = shell.run("check", handoff, expect=4, lang="zh-CN")
-    assert "2 个目标中已核实 1 个；缺少：接收方的工作日志（employee_worklog）" in chinese
+    assert "2 个目标中已核验 1 个；缺少：接收方的工作日志（employee_worklog）" in chinese
     told = shell.ask("check", handoff, expect=4)
     assert told["error"] == "HANDOFF_INCOMPLETE" and told["result"]["trace"]["complete"] is False
     shell.run("record", handoff, "--target", "employee_worklog", "--file", "-", stdin=WORKLOG)

@@ -154,7 +154,7 @@ def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place, tar
     english, chinese = MISSING[target]
     assert error.why is not None
     assert str(error.why) == f"3 of 4 targets are verified; missing: {english}"
-    assert Translator(Language.CHINESE).text(error.why) == f"4 个目标中已核实 3 个；缺少：{chinese}"
+    assert Translator(Language.CHINESE).text(error.why) == f"4 个目标中已核验 3 个；缺少：{chinese}"
     assert handoffs.papers.summary(handoff).missing == (target,)
 
 

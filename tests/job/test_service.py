@@ -17,6 +17,8 @@ from muniment.canonical import canonical_digest
 from muniment.disk.errors import NoSpace
 from muniment.disk.write import write_verified
 from muniment.errors import MunimentError
+from muniment.faces.i18n.language import Language
+from muniment.faces.i18n.translate import Translator
 from muniment.job.backend import EngineState
 from muniment.job.errors import (
     BadJobId,
@@ -703,7 +705,10 @@ class TestEnds:
             output.symlink_to(tmp_path / "same")
         report = service.verify("j")
         (bad,) = [one for one in report.checks if not one.good]
-        assert bad.name == "files" and str(output) in bad.details[0]
+        (detail,) = bad.details
+        assert bad.name == "files" and str(output) in str(detail)
+        finding = {"gone": "缺失", "changed": " 字节，sha256 ", "link": "链接"}
+        assert finding[how] in Translator(Language.CHINESE).text(detail)
 
 
 class TestNames:

@@ -227,6 +227,7 @@ class Taking:
             have=self.upload.has,
             shared=content.shared,
             passed=passed,
+            prove=self.room.workspace.entropy if self.upload.vault.in_process else None,
         )
         with closing(iter(packing)) as extents:
             for extent in extents:

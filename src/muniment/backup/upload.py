@@ -14,7 +14,8 @@ _NAMED_AT_ONCE = 100_000
 class Upload:
     """One upload.  What was named and is not missing stays pinned, so `has` is sure of it.
 
-    `sent` are the stored bytes handed in so far; `replaces` is the snapshot that goes when it ends.
+    What it takes was proven by the packer, where the vault works in this process.  `sent` are the stored
+    bytes handed in so far; `replaces` is the snapshot that goes when it ends.
     """
 
     def __init__(self, vault: Vault, upload_id: str, replace: str | None = None) -> None:
@@ -65,7 +66,7 @@ class Upload:
         missing = self.vault.ask(self._id, [extent.id for extent in batch])
         owed = [extent for extent in batch if extent.id in missing]
         if owed:
-            self.vault.put(self._id, owed)
+            self.vault.put(self._id, owed, proven=self.vault.in_process)
             self.sent += sum(len(extent.piece or b"") for extent in owed)
 
     def finish(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
+from struct import pack
 from typing import NamedTuple
 
 from muniment.backup.excludes import Excludes, Reason, left_out_by_name
@@ -220,17 +222,22 @@ class Walk:
             raise database  # taken for a plain file it might be torn, and nobody would know
         if not database:
             return None
+        seen = _file(rel, fact)
+        if self.settled_ns is None:
+            return seen._replace(database=True)
         # Its copy is another thing than the file, which `full` packs as it lies.
-        stamp, changed = b"copy\0" + mark(fact), max(fact.st_mtime_ns, fact.st_ctime_ns)
+        stamp, changed = b"copy\0" + seen.stamp, seen.changed_ns
         for suffix in ("-wal", "-journal"):
             if name + suffix in beside:
                 try:
-                    more = os.stat(name + suffix, dir_fd=fd, follow_symlinks=False)
+                    told, when = _by_bytes(fd, name + suffix)
                 except FileNotFoundError:
                     continue
-                stamp += suffix.encode() + mark(more)
-                changed = max(changed, more.st_mtime_ns, more.st_ctime_ns)
-        return _file(rel, fact)._replace(stamp=stamp, changed_ns=changed, database=True)
+                except OSError:
+                    return seen._replace(stamp=b"", database=True)  # it is copied, whatever there is
+                stamp += suffix.encode() + told
+                changed = max(changed, when)
+        return seen._replace(stamp=stamp, changed_ns=changed, database=True)
 
     def _with_companions(self, fd: int, names: Set[str]) -> Known:
         """Which of those that have something beside them are databases: what is beside goes into
@@ -265,6 +272,25 @@ def _file(rel: str, fact: os.stat_result) -> Seen:
     mode, when = stat.S_IMODE(fact.st_mode), fact.st_mtime_ns
     changed = max(when, fact.st_ctime_ns)
     return Seen(rel, Kind.FILE, mode, when, fact.st_size, "", mark(fact), changed, False, fact.st_dev)
+
+
+def _by_bytes(fd: int, name: str) -> tuple[bytes, int]:
+    """What tells that a log or journal is unchanged, and when it was written last.
+
+    Not when it changed last: SQLite that reads one as root gives it to the owner of its database, which
+    is a change.  So its bytes are asked, which are few beside those of the database.
+    """
+    opened = os.open(name, _READ, dir_fd=fd)
+    try:
+        fact, state = os.fstat(opened), hashlib.sha256()
+        left = fact.st_size if stat.S_ISREG(fact.st_mode) else 0
+        while left > 0 and (data := os.read(opened, min(left, 1 << 20))):
+            state.update(data)
+            left -= len(data)
+        told = pack("<QQqq", fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns)
+        return told + state.digest(), fact.st_mtime_ns
+    finally:
+        platform.close(opened)
 
 
 def _may_be_one(size: int) -> bool:

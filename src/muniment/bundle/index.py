@@ -259,9 +259,14 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 def _read_paths(data: bytes, count: int) -> Iterator[bytes]:
     at, before = 0, b""
+    end = len(data) - 1
     for _ in range(count):
-        shared, at = _read_number(data, at)
-        size, at = _read_number(data, at)
+        if at < end and data[at] < 0x80 and data[at + 1] < 0x80:  # nearly all: two numbers of a byte each
+            shared, size = data[at], data[at + 1]
+            at += 2
+        else:
+            shared, at = _read_number(data, at)
+            size, at = _read_number(data, at)
         if shared > len(before) or size > len(data) - at or shared + size > PATH_MOST:
             raise _refused(say("its paths are cut short or malformed"))
         before = before[:shared] + data[at : at + size]

@@ -6,15 +6,14 @@ pieces wait, deflated, in a spool: a few bytes a file, and on disk when there ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import cut_after
-from muniment.bundle.extent import make_extent
 from muniment.bundle.manifest import LEAD, Text
-from muniment.bundle.model import MANIFEST, Entry, Extent, Have, Packed
+from muniment.bundle.model import MANIFEST, Entry, Extent, Packed
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
 
@@ -25,14 +24,17 @@ PATH = wire(MANIFEST)
 
 
 class Listing:
-    """Takes a row a file and gives the manifest's extents at the end."""
+    """Takes a row a file and gives the manifest's extents at the end; `make` makes them of raw bytes and
+    a path."""
 
-    def __init__(self, text: Text, created: int, mean: int, spool: IO[bytes], have: Have) -> None:
+    def __init__(
+        self, text: Text, created: int, mean: int, spool: IO[bytes], make: Callable[[bytes, bytes], Extent]
+    ) -> None:
         self._text = text
         self._created = created
         self._mean = mean
         self._spool = spool
-        self._have = have
+        self._make = make
         self._size = 0
         self._rows: list[str] = []
         self._waiting: list[tuple[bytes, int, int, int]] = []  # id, length, crc, stored length or -1
@@ -71,13 +73,13 @@ class Listing:
         entry = Entry(MANIFEST, Kind.FILE, 0o644, self._created * tar.SECOND, size)
         head = tar.header(entry, size) + opening
         for start in range(0, len(head), OPENING_MOST):
-            yield make_extent(head[start : start + OPENING_MOST], PATH, self._have)
+            yield self._make(head[start : start + OPENING_MOST], PATH)
         self._spool.seek(0)
         for name, length, crc, kept in self._waiting:
             yield Extent(name, length, crc, PATH, None if kept < 0 else self._spool.read(kept))
         end = closing + tar.padding(size)
         for start in range(0, len(end), OPENING_MOST):
-            yield make_extent(end[start : start + OPENING_MOST], PATH, self._have)
+            yield self._make(end[start : start + OPENING_MOST], PATH)
 
     def _cut(self) -> None:
         if not self._rows:
@@ -85,7 +87,7 @@ class Listing:
         raw = "".join(self._rows).encode("ascii")
         self._rows = []
         self._size += len(raw)
-        name, length, crc, _, piece = make_extent(raw, PATH, self._have)
+        name, length, crc, _, piece = self._make(raw, PATH)
         if piece is not None:
             self._spool.write(piece)
         self._waiting.append((name, length, crc, -1 if piece is None else len(piece)))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from muniment.bundle import tar
 from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
 from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
-from muniment.bundle.extent import make_extent
+from muniment.bundle.extent import check, make_extent
 from muniment.bundle.index import Index, IndexWriter
 from muniment.bundle.listing import Listing
 from muniment.bundle.manifest import Heading, Text
@@ -47,6 +47,7 @@ from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
 from muniment.evidence import Kind
+from muniment.ids import Entropy
 from muniment.message import Message, say
 from muniment.path import printable
 
@@ -148,8 +149,9 @@ class Packing:
     files of a group that a forked process can open them too, as many helpers pack them (ADR 0103).
     `memory` and `have` save reading and deflating what is known to be kept already; of a stretch that
     the memory knows as a whole no extent is given out, but `passed` is told its last path and its raw
-    bytes.  `faults`, `index`, `files` and `size` (of all files, in bytes) are complete when the iteration
-    has ended.
+    bytes.  With `prove` each piece is checked where it was made, as a vault checks what is handed in, so that
+    one in the same process need not do that.  `faults`, `index`, `files` and `size` (of all files, in bytes)
+    are complete when the iteration has ended.
     """
 
     def __init__(
@@ -164,6 +166,7 @@ class Packing:
         have: Have = lambda extent: False,
         shared: Callable[[Entry], bool] | None = None,
         passed: Callable[[bytes, int], object] = lambda path, size: None,
+        prove: Entropy | None = None,
     ) -> None:
         self._entries = entries
         self._shared = shared
@@ -174,6 +177,7 @@ class Packing:
         self._workers = workers
         self._memory = memory
         self._have = have
+        self._prove = prove
         self._alone = False
         self._rows = IndexWriter()
         self._text = Text(heading)
@@ -202,7 +206,7 @@ class Packing:
     def __iter__(self) -> Generator[Extent, None, None]:
         with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
-            listing = Listing(self._text, created, self._rules.text_mean, spool, self._have)
+            listing = Listing(self._text, created, self._rules.text_mean, spool, self._extent)
             recorder = Recorder(self._memory, self._told) if self._memory else None
             number = -1
             for number, made in enumerate(self._made()):
@@ -230,7 +234,7 @@ class Packing:
             ):
                 self._rows.add(extent)
                 yield extent
-        end = make_extent(tar.END, wire(MANIFEST), self._have)
+        end = self._extent(tar.END, wire(MANIFEST))
         self._rows.add(end)
         yield end
 
@@ -436,6 +440,12 @@ class Packing:
 
     # Working, in any thread.
 
+    def _extent(self, raw: bytes, path: bytes) -> Extent:
+        made = make_extent(raw, path, self._have)
+        if self._prove and made.piece is not None:
+            check(made.piece, made, self._prove)
+        return made
+
     def _work(self, batch: Sequence[_Step]) -> list[_Made]:
         return [self._make(step) for step in batch]
 
@@ -452,7 +462,7 @@ class Packing:
 
     def _make(self, step: _Step) -> _Made:
         if isinstance(step, _Piece):
-            return _Made([make_extent(step.raw, step.path, self._have)], [], [], more=True)
+            return _Made([self._extent(step.raw, step.path)], [], [], more=True)
         if isinstance(step, _Made):
             return step
         parts: list[bytes] = []
@@ -481,7 +491,7 @@ class Packing:
         # A file that grew since it was listed may make more than one extent can hold.
         most = max(self._rules.cap, self._rules.piece_most)
         cut = [blob[start : start + most] for start in range(0, len(blob), most)]
-        extents = [make_extent(part, path, self._have) for part in cut]
+        extents = [self._extent(part, path) for part in cut]
         return _Made(extents, files, faults, None if faults else key)
 
 

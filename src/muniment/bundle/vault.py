@@ -110,6 +110,11 @@ class Vault(Protocol):
     """
 
     @property
+    def in_process(self) -> bool:
+        """Whether it works in this process, and need not check again what was proven here."""
+        ...
+
+    @property
     def identity(self) -> str:
         """Names the vault, whatever its address: what a client's cache is kept under."""
         ...
@@ -138,8 +143,9 @@ class Vault(Protocol):
         """Which of further ids are missing; the others are pinned."""
         ...
 
-    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
-        """Hand in extents with their pieces; each is checked before anything may name it.
+    def put(self, upload_id: str, extents: Iterable[Extent], *, proven: bool = False) -> None:
+        """Hand in extents with their pieces; each is checked before anything may name it, unless it is
+        `proven`: made and checked in this process.  A vault elsewhere checks all the same.
 
         They are taken one at a time and are durable at the end.  Each call makes a file of its own
         (several beyond `PUT_BYTES`), so hand in as much as can be waited for.

@@ -74,7 +74,7 @@ class Desk:
         if not fitting:
             raise ReferenceUnknown(reference=printable(text), where=printable(text))
         if len(fitting) > 1:
-            shown = ", ".join(fitting[:8])
+            shown = tuple(fitting[:8])
             raise ReferenceAmbiguous(
                 reference=printable(text),
                 where=printable(text),

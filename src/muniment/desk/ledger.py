@@ -36,7 +36,7 @@ class ReadWhole:
             return Verdict(
                 LEDGER,
                 Standing.GOOD,
-                say("{events}; {witness}", events=events, witness=self._seen()),
+                say("{facts}", facts=(events, self._seen())),
                 step=step,
             )
         count = say_count("{count} event can be read", "{count} events can be read", found.events)

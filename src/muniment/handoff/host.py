@@ -33,7 +33,7 @@ def provider_receipt(host: str, answer: bytes) -> dict[str, Any]:
     why = None
     value: Any = None
     if host not in _ID_NAMES:
-        why = say("hosts known are {hosts}", hosts=", ".join(HOSTS))
+        why = say("hosts known are {hosts}", hosts=tuple(HOSTS))
     elif len(answer) > ANSWER_MAX:
         why = say("{size} bytes; {most} is the most", size=len(answer), most=ANSWER_MAX)
     else:

@@ -375,11 +375,6 @@ _NAMES: Mapping[Target, Message] = {
 """The targets as people call them; the word in brackets is the program's."""
 
 
-def _listed(names: Sequence[Message]) -> Message:
-    first, *rest = names
-    return say("{first}, {rest}", first=first, rest=_listed(rest)) if rest else first
-
-
 def incomplete(trace: Trace) -> errors.HandoffIncomplete:
     """The error that a face raises for a trace that is not complete: every missing target is named."""
     return errors.HandoffIncomplete(handoff=trace.handoff_id, where=trace.handoff_id, why=shortfall(trace))
@@ -394,7 +389,7 @@ def shortfall(trace: Trace) -> Message:
             "{done} of {owed} targets are verified; missing: {missing}",
             done=owed - len(missing),
             owed=owed,
-            missing=_listed([_NAMES[Target(name)] for name in missing]),
+            missing=tuple(_NAMES[Target(name)] for name in missing),
         )
     if not trace.findings:
         return say("nothing is proved yet")

@@ -87,7 +87,7 @@ class Word:
 
     def check(self, value: object, at: str = "") -> None:
         if not isinstance(value, str) or value not in self.words:
-            raise Misfit(at, say("one of {words} was expected", words=", ".join(self.words)))
+            raise Misfit(at, say("one of {words} was expected", words=self.words))
 
     def schema(self) -> dict[str, Any]:
         return {"const": self.words[0]} if len(self.words) == 1 else {"enum": list(self.words)}

@@ -78,7 +78,7 @@ class HandoffSubject:
             (say("state"), shown["state"]),
             (say("asked again"), shown["calls"]),
             (say("returns"), shown["returns"]),
-            (say("missing"), ", ".join(shown["missing"]) or "–"),
+            (say("missing"), tuple(shown["missing"]) or "–"),
         ]
         return Shown(reference, rows, dict(shown), f"muniment handoff check {reference}")
 

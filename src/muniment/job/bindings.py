@@ -136,10 +136,10 @@ def _names(ports: Sequence[Port], declared: Declared) -> None:
         fitting = [port for port in ports if name in (port.key, port.name)]
         exact = [port for port in fitting if port.key == name]
         if not fitting:
-            there = ", ".join(port.key for port in ports) or "-"
+            there = tuple(port.key for port in ports) or "-"
             raise _bad(name, say("the flow has no such port; it has {ports}", ports=there))
         if len(fitting) > 1 and len(exact) != 1:
-            both = ", ".join(port.key for port in fitting)
+            both = tuple(port.key for port in fitting)
             raise _bad(name, say("several ports have this name: {ports}", ports=both))
 
 
@@ -217,7 +217,7 @@ def _only_ending(port: Port, offer: Offer) -> bool:
 def _unbound(port: Port, free: Sequence[Offer], denied: bool) -> UnboundPort:
     fitting = [offer for offer in free if offer.type is port.type and _takes(port, offer)]
     if fitting:
-        names = ", ".join(printable(offer.base) for offer in fitting[:5])
+        names = tuple(printable(offer.base) for offer in fitting[:5])
         why = say_count(
             "{count} file would fit, and nothing says that it is meant: {names}",
             "{count} files would fit: {names}",

@@ -15,7 +15,7 @@ from muniment.evidence import Kind, Row, Table
 from muniment.job.backend import Piece
 from muniment.job.errors import OutputUnsafe
 from muniment.job.model import Artifact
-from muniment.message import say
+from muniment.message import Message, say
 from muniment.path import BadPath, RelPath, printable
 
 
@@ -71,17 +71,21 @@ def inner_of(folder: Root, path: str) -> RelPath:
         raise OutsideRoot(where=printable(path), why=say("{finding}", finding=error)) from error
 
 
-def changed(folder: Root, artifacts: Sequence[Artifact]) -> list[str]:
+def changed(folder: Root, artifacts: Sequence[Artifact]) -> list[Message]:
     """The recorded files that are missing or no longer what was recorded, each in words."""
-    odd: list[str] = []
+    odd: list[Message] = []
     for one in artifacts:
         try:
             digest, size = hash_file(folder, inner_of(folder, one.path))
         except NotThere:
-            odd.append(f"{printable(one.path)}: missing")
+            odd.append(_odd(one, say("missing")))
         except (OutsideRoot, SpecialFile, WrongKind) as error:
-            odd.append(f"{printable(one.path)}: {error.reason}")
+            odd.append(_odd(one, error.why or error.message))
         else:
             if (digest.hex, size) != (one.sha256, one.size):
-                odd.append(f"{printable(one.path)}: {size} bytes, sha256 {digest.short}…")
+                odd.append(_odd(one, say("{size} bytes, sha256 {digest}…", size=size, digest=digest.short)))
     return odd
+
+
+def _odd(artifact: Artifact, finding: Message) -> Message:
+    return say("{path}: {finding}", path=printable(artifact.path), finding=finding)

@@ -89,7 +89,7 @@ def _selected(facts: FlowFacts, names: tuple[str, ...]) -> tuple[SelectedArtifac
     known = {name for one in facts.results for name in (one.port, f"{one.task}.{one.port}")}
     for name in names:
         if name not in known:
-            there = ", ".join(one.port for one in facts.results) or "-"
+            there = tuple(one.port for one in facts.results) or "-"
             why = say("the flow has no such result; it has {results}", results=there)
             raise BadBinding(port=printable(name), why=why)
     return tuple(rows)

@@ -147,7 +147,7 @@ def _whole(mark: Whole) -> Reader:
 
 def _choice(kind: type[StrEnum]) -> Reader:
     words = {member.value: member for member in kind}
-    wanted = say("one of {words}", words=", ".join(words))
+    wanted = say("one of {words}", words=tuple(words))
 
     def read(value: object, place: Place, faults: list[Finding]) -> object:
         if type(value) is not str:

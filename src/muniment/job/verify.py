@@ -31,7 +31,7 @@ class Check:
     name: str
     good: bool
     finding: Message
-    details: tuple[str, ...] = ()
+    details: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Report:
                     "name": one.name,
                     "good": one.good,
                     "finding": str(one.finding),
-                    "details": list(one.details),
+                    "details": [str(detail) for detail in one.details],
                 }
                 for one in self.checks
             ],
@@ -87,7 +87,8 @@ def _journal(journal: JobJournal, checks: list[Check]) -> History | None:
     try:
         history = fold(journal.events())
     except NotVerified as error:
-        checks.append(Check("journal", False, error.message, (error.reason,)))
+        detail = say("{where}: {why}", where=error.where, why=error.why or error.message)
+        checks.append(Check("journal", False, error.message, (detail,)))
         return None
     found = say_count("{count} event, one chain", "{count} events, one chain", history.count)
     checks.append(Check("journal", history.count > 0, found))
@@ -101,7 +102,9 @@ def _two_files(folder: Root, history: History, job: str, checks: list[Check]) ->
         checks.append(Check("registry", True, say("the registry is the one that the journal knows")))
     else:
         error = ForeignWrite(where=f"{job}/{REGISTRY}", job=job)
-        checks.append(Check("registry", False, error.message, (f"sha256 {found or 'missing'}",)))
+        checks.append(
+            Check("registry", False, error.message, (say("sha256 {found}", found=found or say("missing")),))
+        )
 
 
 def _registry(
@@ -113,7 +116,10 @@ def _registry(
         service.store.require_sound(registry, facts, f"{job}/{REGISTRY}")
     except MunimentError as error:
         every = getattr(error, "findings", ())
-        details = tuple(f"{one.path}: {one.rule.value}: {one.found}" for one in every)
+        details = tuple(
+            say("{path}: {rule}: {found}", path=one.path, rule=one.rule.value, found=one.found)
+            for one in every
+        )
         checks.append(Check("rules", False, error.message, details))
         return None
     checks.append(Check("rules", True, say("every field keeps the schema and the rules")))

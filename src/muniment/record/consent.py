@@ -34,7 +34,7 @@ def _acts(value: object) -> tuple[str, ...]:
             raise ValueError(
                 say(
                     "some of {words} were expected, found {value}",
-                    words=", ".join(sorted(ACTS)),
+                    words=tuple(sorted(ACTS)),
                     value=repr(word),
                 )
             )

@@ -89,6 +89,11 @@ class RemoteVault:
         return self._line.url
 
     @property
+    def in_process(self) -> bool:
+        """It is elsewhere."""
+        return False
+
+    @property
     def identity(self) -> str:
         """The vault's own id, whatever its address."""
         if not self._identity:
@@ -169,7 +174,7 @@ class RemoteVault:
                 missing |= _ids(said["missing"])
         return missing
 
-    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
+    def put(self, upload_id: str, extents: Iterable[Extent], *, proven: bool = False) -> None:
         """Hand in extents with their pieces, `PUT_BYTES` a call; what was taken is durable."""
         path = f"{_upload_path(upload_id)}/pieces"
         parts: list[bytes] = []

@@ -99,6 +99,7 @@ class VaultStore:
         self.blobs = blobs
         self.catalogue = catalogue
         self.identity = identity
+        self.in_process = True
         self.limits = limits
         self.clock = clock
         self.entropy = entropy
@@ -171,16 +172,13 @@ class VaultStore:
             self.touch(upload_id)
             return self.catalogue.pin(upload_id, ids)
 
-    def put(self, upload_id: str, extents: Iterable[Extent]) -> None:
-        """Hand in extents with their pieces; each is checked before anything may name it.
+    def put(self, upload_id: str, extents: Iterable[Extent], *, proven: bool = False) -> None:
+        """Hand in extents with their pieces; each is checked before anything may name it, unless it was
+        made, or checked, in this process.
 
         They are taken one at a time.  Whole packs are kept even when a later extent is refused.
         """
-        self.put_made(upload_id, (self._checked(extent) for extent in extents))
-
-    def put_made(self, upload_id: str, extents: Iterator[Extent]) -> None:
-        """Hand in extents that were made, or checked, in this process."""
-        waiting = extents
+        waiting = iter(extents) if proven else map(self._checked, extents)
         extent = next(waiting, None)
         if extent is None:
             with self.catalogue.writing():

@@ -181,7 +181,7 @@ class Wholes:
                     why=say("{size} bytes came, its range has {most}", size=at - start, most=most)
                 )
 
-        self.store.put_made(upload_id, made())
+        self.store.put(upload_id, made(), proven=True)
         return rows
 
     def _finish(self, upload_id: str, rows: Sequence[Row], told: Told, state: Any) -> Stored:

@@ -93,7 +93,11 @@ class ArchiveGroup(Group):
     ),
     examples=("muniment archive report.md", "muniment archive PLAN.md results/ --format card"),
 )
-@option("--kind", type=Word("plan", "file"), about=say("Insist on the track: the plan, or any other file."))
+@option(
+    "--kind",
+    type=Word("plan", "file"),
+    about=say("Refuse a path that is not of this kind: the plan, or any other file."),
+)
 @option("--name", "display_name", metavar="NAME", about=say("Show this name on the card."))
 @option("--format", "style", type=Word("status", "card"), about=say("Print a status line, or cards."))
 @option(
@@ -155,7 +159,7 @@ def _keep(
     would: list[Json] = [one.request.source.posix for one in accepted]
     terminal.result(
         {"would_archive": would},
-        lambda: terminal.say(say("would be archived: {paths}", paths=", ".join(map(str, would)))),
+        lambda: terminal.say(say("would be archived: {paths}", paths=tuple(would))),
     )
 
 

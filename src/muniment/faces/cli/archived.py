@@ -91,11 +91,8 @@ def _card(entry: Entry) -> Card:
 
 
 def _content(entry: Entry) -> Message:
-    return say(
-        "{files}, {size}",
-        files=say_count("{count} file", "{count} files", entry.count),
-        size=size(entry.size),
-    )
+    files = say_count("{count} file", "{count} files", entry.count)
+    return say("{facts}", facts=(files, size(entry.size)))
 
 
 @command(examples=("muniment archive verify --all",))
@@ -147,7 +144,9 @@ def undo_entry(call: Call, reference: str) -> None:
 
 @command(rehearses=False)
 @argument("reference", about=say("A reference (arc_…) or an address below archives/."))
-@argument("target", required=False, about=say("A free path for the copy; none: its name, here."))
+@argument(
+    "target", required=False, about=say("A free path for the copy; none: its own name, in this folder.")
+)
 def copy_entry(call: Call, reference: str, target: str | None) -> None:
     """Copy a deliverable out of the archive and read the copy back."""
     workspace = call.house.workspace

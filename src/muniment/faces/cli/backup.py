@@ -40,7 +40,7 @@ _PLANNING = (
         "--include",
         metavar="PATH",
         multiple=True,
-        about=say("Save this absolute path too, or keep this place in whatever the rules say."),
+        about=say("Save this too: an absolute path, or a place that the rules would leave out."),
     ),
     option("--label", metavar="TEXT", about=say("Give it this label.")),
     option(

@@ -205,7 +205,7 @@ def _write_whole(root: Root, rel: RelPath, reading: Reading, advance: Advance) -
 @command(
     rehearses=False,
     more=(say("You are asked twice: whether, and then for the whole id. Elsewhere --confirm gives the id."),),
-    examples=("muniment backup delete bk_20261130_142800_ab12 --confirm bk_20261130_142800_ab12",),
+    examples=("muniment backup delete bk_… --confirm bk_…",),
 )
 @option("--confirm", metavar="ID", about=say("The whole id once more, typed by the person."))
 @argument("snapshot", required=False, about=_ID)

@@ -83,7 +83,7 @@ def show_receipt(call: Call, receipt: Receipt) -> None:
     terminal.say(say("stored {id}: {label}", id=one.id, label=one.label))
     terminal.lines(
         [
-            (say("files"), say("{count}, {size}", count=receipt.files, size=size(receipt.size))),
+            (say("files"), (receipt.files, size(receipt.size))),
             (say("stored"), say("{size}, {sent} of it new", size=size(one.size), sent=size(receipt.sent))),
             (say("root"), str(one.root)),
             (say("confirmed"), receipt.witness),

@@ -58,7 +58,7 @@ def show_proposal(call: Call, proposal: Proposal) -> None:
 
 @command(
     rehearses=False,
-    examples=("muniment backup rules write --exclude workspace/output --label 'auto-backup {date}'",),
+    examples=("muniment backup rules write --exclude workspace/output --label 'auto {date}'",),
 )
 @option("--exclude", metavar="PATTERN", multiple=True, about=say("A line that leaves something out."))
 @option("--label", metavar="TEXT", about=say("The label; {date} is the day.", date="{date}"))

@@ -62,7 +62,7 @@ def show(call: Call, at: str, path: str | None) -> None:
         say("Nothing is changed. Within a handoff the proposal carries the anchor and goes with the return."),
     ),
     examples=(
-        "muniment board propose --handoff ho_… --heading Parser --text 'All forty files are read.'",
+        "muniment board propose --handoff ho_… --heading Parser --text 'It reads all.'",
         "muniment board propose --handoff ho_… --patch patch.json",
     ),
 )

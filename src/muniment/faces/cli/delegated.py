@@ -159,7 +159,7 @@ def list_handoffs(call: Call, only_open: bool) -> None:
                 each.state,
                 each.recipient or "–",
                 printable(each.goal),
-                ", ".join(each.missing),
+                tuple(each.missing),
             ]
             for each in found
         ]

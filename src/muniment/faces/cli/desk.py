@@ -117,7 +117,7 @@ def _tell(call: Call, story: Story) -> None:
                 one.role,
                 one.path,
                 _STANDS[one.standing],
-                ", ".join(story.within.get(one.reference, ())),
+                tuple(story.within.get(one.reference, ())),
             ]
             for one in story.hits
         ]
@@ -325,7 +325,7 @@ def _moment(one: Moment) -> list[object]:
     mark, word, _ = _WORTHS[one.worth]
     worth = say("{mark} {word}", mark=mark, word=word)
     event = one.event
-    return [recorded_instant(event.at), event.kind, printable(event.subject), worth, ", ".join(one.within)]
+    return [recorded_instant(event.at), event.kind, printable(event.subject), worth, tuple(one.within)]
 
 
 def _since(text: str | None) -> datetime | None:

@@ -118,7 +118,7 @@ def show_outcome(call: Call, handoff: str, found: Dispatch | Undelivered) -> Exi
             "is its conclusion. When this call is interrupted, the worker goes on, and `check` can judge it."
         ),
     ),
-    examples=("muniment handoff run --goal 'Count the words of notes.md' --accept 'A number.' -- claude -p",),
+    examples=("muniment handoff run --goal 'Count words.' --accept 'A number.' -- claude -p",),
 )
 @packet_options
 @option("--parent", metavar="HANDOFF", about=say("The handoff this one is part of, as the context says."))

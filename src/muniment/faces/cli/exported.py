@@ -110,5 +110,5 @@ def judge_export(call: Call, path: Path, record: str | None, key: str | None) ->
 
     call.terminal.result(found.to_json(), people)
     if found.not_repeated:
-        call.terminal.note(say("not looked at: {names}", names=", ".join(found.not_repeated)))
+        call.terminal.note(say("not looked at: {names}", names=tuple(found.not_repeated)))
     return None if found.good else ExitCode.NOT_VERIFIED

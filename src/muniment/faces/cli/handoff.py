@@ -43,7 +43,7 @@ def _pairs(words: Sequence[str], option_name: str) -> dict[str, str]:
         target, sign, value = word.partition("=")
         if target not in TARGETS or not sign or not value:
             expected = say(
-                "{option} wants TARGET=…, one of {targets}", option=option_name, targets=", ".join(TARGETS)
+                "{option} wants TARGET=…, one of {targets}", option=option_name, targets=tuple(TARGETS)
             )
             raise wrong(expected, click.get_current_context())
         found[target] = value
@@ -244,8 +244,8 @@ def verify_export(call: Call, folder: Path) -> None:
     }
     call.terminal.result(value, lambda: show_trace(call, found.now))
     if found.not_repeated:
-        names = ", ".join(found.not_repeated)
-        call.terminal.note(say("taken from the verdict then, not repeated: {names}", names=names))
+        then = tuple(found.not_repeated)
+        call.terminal.note(say("taken from the verdict then, not repeated: {names}", names=then))
     if not found.now.complete:
         raise incomplete(found.now)
 

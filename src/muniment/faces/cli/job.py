@@ -29,9 +29,12 @@ the_job = argument("job", type=JobName(), about=say("The job's id."))
 
 @command(rehearses=False, examples=("muniment job init rna-7 --objective 'align 48 samples'",))
 @argument(
-    "job", type=JobName(), required=False, about=say("Its id, which also names its folder; none: a new one.")
+    "job",
+    type=JobName(),
+    required=False,
+    about=say("The job's id, which also names its folder; none: a new one."),
 )
-@option("--objective", metavar="WORDS", default="", about=say("What it is for."))
+@option("--objective", metavar="WORDS", default="", about=say("What the job is for."))
 @option("--project", metavar="ID", default="", about=say("The project at the engine."))
 @option("--engine", type=Word("cwl", "wes", "fkit"), about=say("What runs it; none: the setting job.engine."))
 def init(call: Call, job: str | None, objective: str, project: str, engine: str | None) -> None:
@@ -60,10 +63,24 @@ def docs(call: Call, job: str, documents: tuple[str, ...]) -> None:
 @option("--flow", metavar="FLOW", required=True, about=say("A CWL file, or the id of the engine's flow."))
 @option("--input", "place", metavar="PATH", default="", about=say("The folder in which the inputs lie."))
 @option("--bind", "binds", metavar="PORT=PATH", multiple=True, about=say("Give this port this file."))
-@option("--default", "forced", metavar="PORT", multiple=True, about=say("Use the flow's default here."))
-@option("--no-default", "denied", metavar="PORT", multiple=True, about=say("Never use the default here."))
-@option("--select", "wanted", metavar="RESULT", multiple=True, about=say("Want this result; none: all."))
-@option("--objective", metavar="WORDS", about=say("What it is for."))
+@option(
+    "--default", "forced", metavar="PORT", multiple=True, about=say("Use the flow's default for this port.")
+)
+@option(
+    "--no-default",
+    "denied",
+    metavar="PORT",
+    multiple=True,
+    about=say("Never use the flow's default for this port."),
+)
+@option(
+    "--select",
+    "wanted",
+    metavar="RESULT",
+    multiple=True,
+    about=say("A result that is wanted; none: all of them."),
+)
+@option("--objective", metavar="WORDS", about=say("What the job is for."))
 @option("--project", metavar="ID", about=say("The project at the engine."))
 def plan(
     call: Call,
@@ -171,7 +188,7 @@ def poll(call: Call, job: str) -> ExitCode | None:
 
 @command(rehearses=False, examples=("muniment job finalize rna-7 --tool FastQC:3 --summary fastqc.json",))
 @the_job
-@option("--tool", metavar="NAME:VERSION", about=say("Look up this tool, by its exact version."))
+@option("--tool", metavar="NAME:VERSION", about=say("Choose this tool, by its exact version."))
 @option("--summary", metavar="FILE", about=say("The tool's summary, where the engine has none."))
 def finalize(call: Call, job: str, tool: str | None, summary: str | None) -> ExitCode | None:
     """Take in the results of a job that ran to its end."""
@@ -280,7 +297,7 @@ def _table(call: Call, view: View) -> None:
         [
             (say("flow"), f"{flow.id} {flow.version_id}"),
             (say("engine"), view.history.engine),
-            (say("plan"), view.plan.hex),
+            (say("the plan"), view.plan.hex),
         ]
     )
 

@@ -33,8 +33,20 @@ def pull(call: Call, job: str) -> None:
 )
 @the_job
 @argument("words", nargs=-1, type=click.UNPROCESSED, about=say("After --: the program and its arguments."))
-@option("--input", "inputs", metavar="FILE", multiple=True, about=say("Give it this file instead."))
-@option("--script", "scripts", metavar="FILE", multiple=True, about=say("Keep this script and give it."))
+@option(
+    "--input",
+    "inputs",
+    metavar="FILE",
+    multiple=True,
+    about=say("Give the program this file, instead of the results."),
+)
+@option(
+    "--script",
+    "scripts",
+    metavar="FILE",
+    multiple=True,
+    about=say("Keep this script, and give it to the program."),
+)
 def run(
     call: Call, job: str, words: tuple[str, ...], inputs: tuple[str, ...], scripts: tuple[str, ...]
 ) -> ExitCode | None:

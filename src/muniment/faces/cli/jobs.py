@@ -54,14 +54,14 @@ def _report(call: Call, report: Report) -> None:
         mark = "✓" if one.good else "✗"
         call.terminal.say(say("{mark} {name}: {finding}", mark=mark, name=one.name, finding=one.finding))
         for detail in one.details:
-            call.terminal.print(f"    {detail}")
+            call.terminal.say(say("    {detail}", detail=detail))
     if report.good and not report.complete:
         call.terminal.say(say("The record is true. What it says: the job is not complete."))
 
 
 @command(rehearses=False)
 @the_job
-@option("--topic", metavar="WORDS", required=True, about=say("What it is about."))
+@option("--topic", metavar="WORDS", required=True, about=say("What the gap is about."))
 @option("--reason", metavar="WORDS", required=True, about=say("Why nothing can go on without it."))
 @option("--attempted", metavar="ID", multiple=True, about=say("A document that was tried."))
 @option("--missing", metavar="WORDS", multiple=True, about=say("What is missing."))
@@ -89,7 +89,7 @@ def resolve_gap(call: Call, job: str) -> None:
         ),
     ),
 )
-@argument("job", type=JobName(), about=say("The id that it gets here."))
+@argument("job", type=JobName(), about=say("The id that the job gets here."))
 @argument("file", about=say("The YAML file."))
 @option("--engine", type=Word("cwl", "wes", "fkit"), about=say("What runs it; none: the setting job.engine."))
 def import_job(call: Call, job: str, file: str, engine: str | None) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 _NEVER_FIRST = frozenset("、。，．：；！？）】》」』〉”’…,.;:!?)]}")
 """Marks that stay with the sign before them."""
 
+_NEVER_LAST = frozenset("（【《「『〈“‘([{")
+"""Marks that stay with the sign behind them."""
+
 
 def screen_width(text: str) -> int:
     """Columns that a text takes: two for East Asian signs, none for combining ones.
@@ -40,6 +43,8 @@ def wrap(text: str, width: int) -> list[str]:
     ['one two', 'three']
     >>> wrap("归档一个文件。", 12)
     ['归档一个文', '件。']
+    >>> wrap("归档（一）", 6)
+    ['归档', '（一）']
     """
     lines: list[str] = []
     line, used = "", 0
@@ -59,7 +64,7 @@ def _pieces(text: str) -> Iterator[str]:
     piece = ""
     for sign in text:
         wide = _sign_width(sign) == 2
-        starts_new = piece and sign != " " and sign not in _NEVER_FIRST
+        starts_new = piece and sign != " " and sign not in _NEVER_FIRST and piece[-1] not in _NEVER_LAST
         if starts_new and (piece[-1] == " " or wide or _sign_width(piece[-1]) == 2):
             yield piece
             piece = ""

@@ -56,7 +56,7 @@ _ID = say("A snapshot (bk_…).")
     examples=(
         "muniment backup restore bk_20261130_142800_ab12",
         "muniment backup restore bk_20261130_142800_ab12 --apply",
-        "muniment backup restore bk_20261130_142800_ab12 --only workspace/memory --apply --overwrite",
+        "muniment backup restore bk_… --only workspace/memory --apply --overwrite",
         "muniment backup restore bk_20261130_142800_ab12 --target /tmp/look",
     ),
 )
@@ -301,7 +301,7 @@ def section_done(call: Call, name: str) -> None:
         lambda: call.terminal.say(
             say("The restore is finished.")
             if half is None
-            else say("noted: {name}; still open: {names}", name=name, names=", ".join(still))
+            else say("noted: {name}; still open: {names}", name=name, names=tuple(still))
         ),
     )
     if still:

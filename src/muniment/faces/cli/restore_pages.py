@@ -166,9 +166,7 @@ def show_applied(call: Call, applied: Applied, errors: int) -> None:
             )
         )
     if applied.open:
-        terminal.say(
-            say("Still to be restored by the host's own tools: {names}", names=", ".join(applied.open))
-        )
+        terminal.say(say("Still to be restored by the host's own tools: {names}", names=tuple(applied.open)))
 
 
 def show_trouble(call: Call, trouble: Trouble) -> None:

@@ -78,7 +78,9 @@ ROOT = Group(
         "tool": Entry(
             "muniment.faces.cli.tool:tool", say("Answer one call of a tool, as a host's plugin makes it.")
         ),
-        "demo": Entry("muniment.faces.cli.demo:demo", say("Show the whole on a report made on the spot.")),
+        "demo": Entry(
+            "muniment.faces.cli.demo:demo", say("Show all of it at work, on a report made on the spot.")
+        ),
         "settings": Entry(
             "muniment.faces.cli.settings:settings",
             say("Show every setting, its value and where it came from."),

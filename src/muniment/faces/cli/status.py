@@ -83,8 +83,7 @@ def _show(call: Call, seen: Overview) -> None:
                 (say("ledger"), _ledger(seen)),
                 (say("not archived"), _listed(seen.of(LOOSE), _path)),
                 *([(say("half done"), _half_done(seen))] if seen.half_done or seen.of(SNAPSHOTS) else []),
-                (say("handoffs"), _listed(seen.of(HANDOFFS), _open)),
-                (say("jobs"), _listed(seen.of(JOBS), _open)),
+                (say("under way"), _under_way(seen)),
                 (say("snapshot"), _snapshot(seen)),
                 *([(say("schedule"), _schedule(seen.schedule))] if seen.schedule is not None else []),
                 (say("next"), seen.next_step),
@@ -130,6 +129,12 @@ def _open(one: Unfinished) -> Message:
     return say("{reference} ({state})", reference=one.reference, state=_STATES.get(one.state, one.state))
 
 
+def _under_way(seen: Overview) -> Message:
+    """Handoffs and jobs in one line, since all of this has to fit into ten."""
+    rooms = tuple(_listed(found, _open) for found in map(seen.of, (HANDOFFS, JOBS)) if found)
+    return say("{rooms}", rooms=rooms) if rooms else say("nothing")
+
+
 def _half_done(seen: Overview) -> Message:
     acts = [say("{act}", act=act) for act in seen.half_done]
     return say("{acts}", acts=(*acts, *(_open(one) for one in seen.of(SNAPSHOTS))))
@@ -152,4 +157,4 @@ def _snapshot(seen: Overview) -> Message:
         return say("{id}, {age}, ⚠ not in the vault that is set: {place}", **facts)
     if vault.shares_device:
         return say("{id}, {age}, {place} ⚠ on the same device as what it saves", **facts)
-    return say("{id}, {age}, {place}", **facts)
+    return say("{facts}", facts=tuple(facts.values()))

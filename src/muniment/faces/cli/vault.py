@@ -81,7 +81,7 @@ def _told(
         (say("place"), address),
         (say("id"), identity),
         (say("snapshots"), count),
-        (say("damaged"), ", ".join(damaged) or "0"),
+        (say("damaged"), tuple(damaged) or "0"),
         (say("under way"), listing.uploading),
     ]
 

@@ -25,7 +25,11 @@ from muniment.vault.serve_settings import CLAIM_NAME, keys_in
 )
 @option("--user", metavar="NAME", about=say("Make a token for this user."))
 @option(
-    "--days", metavar="DAYS", type=Whole(1, DAYS_MOST), default=DAYS, about=say("It holds for so many days.")
+    "--days",
+    metavar="DAYS",
+    type=Whole(1, DAYS_MOST),
+    default=DAYS,
+    about=say("For how many days it is valid."),
 )
 @option("--new-key", is_flag=True, about=say("Make a new key first."))
 @option("--retire", metavar="KEY", about=say("Refuse every token of this key from now on."))

@@ -169,7 +169,7 @@ def cron_key(key: str) -> CronKey | None:
 def differing(told: Mapping[str, str]) -> Message:
     """That sources tell different sessions; each is named with what it told."""
     listed = tuple(f"{source} = {_quoted(key)}" for source, key in told.items())
-    return say("they tell different sessions: {sources}", sources=", ".join(listed))
+    return say("they tell different sessions: {sources}", sources=listed)
 
 
 def _invalid(why: Message) -> InvalidSession:

@@ -167,7 +167,7 @@ def _require_files(opened: Opened) -> None:
     every = list({one.path: one for one in named}.values())
     wrong = changed(opened.folder, every)
     if wrong:
-        raise OutputsChanged(where=wrong[0], checked=len(every), wrong=len(wrong))
+        raise OutputsChanged(where=str(wrong[0]), checked=len(every), wrong=len(wrong))
 
 
 def _asked(service: JobService, opened: Opened, format: Format) -> tuple[Facts, tuple[bytes, bytes]]:

@@ -29,7 +29,7 @@ CHAPTERS = (archive_chapter, backup_chapter, job_chapter, handoff_chapter, dispa
 @command(rehearses=False)
 @option("--keep", is_flag=True, about=say("Leave the folder of the demo for a look around."))
 def demo(call: Call, keep: bool) -> ExitCode | None:
-    """Show the whole on a report made on the spot."""
+    """Show all of it at work, on a report made on the spot."""
     place = Path(tempfile.mkdtemp(prefix="muniment-demo-"))
     stage = Stage(call.terminal, place, call.build_house)
     try:
