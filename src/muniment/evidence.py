@@ -60,6 +60,8 @@ class Row:
             raise ValueError("not an evidence row: path or size has another type")
         if kind is Kind.FILE and not (isinstance(digest, str) and 0 <= size < 2**53):
             raise ValueError("not an evidence row: a file without sha256, or of a size that no file has")
+        if isinstance(target, str) is not (kind is Kind.LINK):
+            raise ValueError("not an evidence row: a link without its target, or a target without a link")
         return cls(
             RelPath.parse(unspell(path)).posix,
             kind,

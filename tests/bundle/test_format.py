@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from tests.bundle.worlds import HEADING, entry, pack_entries, pack_folder
+from tests.children import ENVIRONMENT
+from tests.faults.stage import refuse_or_skip
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import CutRules, pieces
@@ -58,18 +60,16 @@ def test_the_same_bytes_for_any_number_of_workers(tree: Path) -> None:
         assert pack_folder(tree, workers=workers).gz == first.gz
 
 
-def test_the_same_bytes_in_another_process(tree: Path, tmp_path: Path) -> None:
+def test_the_same_bytes_in_another_process(tree: Path) -> None:
     # Another process has other addresses; an encoder that hashes an address would show.
     program = (
         "import sys, hashlib; from pathlib import Path; from tests.bundle.worlds import pack_folder;"
         "print(hashlib.sha256(pack_folder(Path(sys.argv[1])).gz).hexdigest())"
     )
     call = [sys.executable, "-c", program, str(tree)]
-    project = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)])}
     found = set()
     for _ in range(3):
-        done = subprocess.run(call, capture_output=True, env=environment)
+        done = subprocess.run(call, capture_output=True, env=ENVIRONMENT)
         assert done.returncode == 0, done.stderr
         found.add(done.stdout)
     assert found == {hashlib.sha256(pack_folder(tree).gz).hexdigest().encode() + b"\n"}
@@ -122,8 +122,9 @@ def test_python_reads_it(tree: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is missing; .ci/run installs it")
 def test_node_reads_it(tree: Path, tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        refuse_or_skip("node")
     made = pack_folder(tree)
     bundle = tmp_path / "b.tar.gz"
     bundle.write_bytes(made.gz)

@@ -52,18 +52,22 @@ def test_there_are_enough_of_every_kind() -> None:
 
 
 def test_the_files_are_those_of_the_builder() -> None:
-    # zlib may squeeze differently elsewhere; what is in them may not.
-    assert {one.name for one in build()} == {one["file"] for one in EXPECTED}
-    assert {one["file"] + ".gz" for one in EXPECTED} | {"expected.json"} == {
-        path.name for path in PLACE.iterdir()
-    }
+    built = build()
+    assert [{"file": one.name, "code": one.code, "why": one.why} for one in built] == EXPECTED
+    assert {one.name + ".gz" for one in built} | {"expected.json"} == {path.name for path in PLACE.iterdir()}
+    # Another zlib may squeeze otherwise: then only what is not squeezed can be compared.
+    alike = {one.name: one.data for one in built}["trailing-zero.extent"] == read("trailing-zero.extent")
+    compared = [one for one in built if alike or one.name.endswith(".index")]
+    assert [one.name for one in compared if one.data != read(one.name)] == []
 
 
 @pytest.mark.parametrize("size", [1 << 16, 7])
 @pytest.mark.parametrize(
     "one", [one for one in EXPECTED if one["file"].endswith(".tgz")], ids=lambda one: one["file"]
 )
-def test_bundle(one: dict[str, str], size: int, tmp_path: Path) -> None:
+def test_a_hostile_bundle_is_refused_in_its_words_and_leaves_nothing(
+    one: dict[str, str], size: int, tmp_path: Path
+) -> None:
     data = read(one["file"])
     if size < 512 and len(data) > 50_000:
         size = 997
@@ -82,7 +86,7 @@ def test_bundle(one: dict[str, str], size: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "one", [one for one in EXPECTED if one["file"].endswith(".index")], ids=lambda one: one["file"]
 )
-def test_index(one: dict[str, str]) -> None:
+def test_a_hostile_index_is_refused_in_its_words(one: dict[str, str]) -> None:
     with pytest.raises(BadIndex) as refused:
         Index.read(read(one["file"]))
     assert (refused.value.code, finding(refused.value)) == (one["code"], one["why"])
@@ -97,7 +101,7 @@ def test_an_index_beyond_the_cap() -> None:
 @pytest.mark.parametrize(
     "one", [one for one in EXPECTED if one["file"].endswith(".extent")], ids=lambda one: one["file"]
 )
-def test_extent(one: dict[str, str]) -> None:
+def test_a_hostile_extent_is_refused_in_its_words(one: dict[str, str]) -> None:
     data = read(one["file"])
     length, crc = struct.unpack_from("<II", data, 32)
     with pytest.raises(BadExtent) as refused:

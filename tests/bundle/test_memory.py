@@ -123,9 +123,8 @@ def test_a_memory_that_does_not_fit_is_not_believed(folder: Path) -> None:
     assert again.index.root == first.index.root
 
 
-def test_an_unstamped_file_is_always_read(folder: Path) -> None:
+def test_of_an_unstamped_file_nothing_is_remembered() -> None:
     notebook = Notebook()
-    pack_entries([entry("files/workspace/a", b"x")])
     finish(Packing([entry("files/workspace/a", b"x")], Nowhere(), HEADING, memory=notebook, workers=0))
     assert notebook.notes == {}
 

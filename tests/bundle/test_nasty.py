@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import stat
@@ -20,7 +21,7 @@ from muniment.bundle.model import Entry
 from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
 from muniment.bundle.verify import unfold
-from muniment.disk.errors import AlreadyThere
+from muniment.disk.errors import AlreadyThere, NoSpace
 from muniment.disk.root import Root
 from muniment.path import RelPath
 
@@ -153,9 +154,9 @@ def test_a_full_disk_leaves_nothing(tree: Path, tmp_path: Path) -> None:
 
     def torn() -> Iterator[bytes]:
         yield made.gz[: len(made.gz) * 3 // 4]
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    with Root.open(tmp_path) as root, pytest.raises(Exception, match="NO_SPACE"):
+    with Root.open(tmp_path) as root, pytest.raises(NoSpace):
         extract(raw(torn()), root, OUT, outside_links=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -19,9 +19,8 @@ from muniment.disk.move import move_verified
 from muniment.disk.root import Root, real_folder
 from muniment.disk.tree import measure, remove_tree, walk_stats
 from muniment.disk.write import write_verified
-from muniment.errors import MunimentError
 from muniment.evidence import Kind
-from muniment.path import BadPath, RelPath
+from muniment.path import RelPath
 
 REFUSED_PATHS = [
     "..",
@@ -80,12 +79,6 @@ def test_an_absolute_path_below_the_root_by_any_spelling(place: Path, root: Root
             root.relative(path)
     with pytest.raises(OutsideRoot):
         root.relative("b", base=str(tmp_path))
-
-
-@pytest.mark.parametrize("parts", [("..",), (".",), ("",), ("a/b",), ("a", ".."), ("a\0",)])
-def test_a_relative_path_can_not_even_be_made(parts: tuple[str, ...]) -> None:
-    with pytest.raises(BadPath):
-        RelPath(parts)
 
 
 def _socket(path: Path) -> None:
@@ -336,11 +329,12 @@ def test_any_name_that_a_file_can_have_survives(root: Root, place: Path, name: b
 
 
 @pytest.mark.parametrize("act", sorted(set(PASSING) - {"exists", "make folders", "unlink"}))
-def test_what_is_not_there_is_said_to_be_not_there(root: Root, act: str) -> None:
+def test_what_is_not_there_is_said_to_be_not_there(root: Root, place: Path, act: str) -> None:
+    (place / "plain").write_bytes(b"plain")
     with pytest.raises(NotThere) as caught:
         PASSING[act](root, rel("nothing/below"))
-    assert "nothing" in caught.value.where or act in ("copy to", "move to")
-    assert root.names(RelPath()) == []
+    assert caught.value.where.startswith("nothing")
+    assert os.listdir(place) == ["plain"]
 
 
 def test_a_message_spells_out_what_could_move_a_cursor(root: Root) -> None:
@@ -356,7 +350,7 @@ def test_a_real_folder(place: Path, tmp_path: Path) -> None:
     for wrong, error in (("nothing", NotThere), ("file", WrongKind)):
         with pytest.raises(error):
             real_folder(place / wrong)
-    with pytest.raises(MunimentError):
+    with pytest.raises(WrongKind):
         Root.open(place / "file")
 
 

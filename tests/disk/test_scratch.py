@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT
+from tests.disk.processes import PLAIN_USER
+from tests.faults.stage import refuse_or_skip
 
 from muniment.disk.scratch import remove_leftovers, scratch_folder
 
@@ -34,10 +37,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def holder() -> Iterator[subprocess.Popen[str]]:
+def holder(place: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that lives in its scratch folder."""
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**ENVIRONMENT, "TMPDIR": str(place)},
     ) as process:
         yield process
         process.kill()
@@ -83,11 +90,12 @@ def test_links_strangers_and_open_folders_are_not_touched(place: Path) -> None:
     assert {path.name for path in place.iterdir()} == kept
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_the_folder_of_another_user_is_not_touched(place: Path) -> None:
+    if os.geteuid() != 0:
+        refuse_or_skip("the right to give a folder away")
     theirs = place / "muniment-test-theirs"
     theirs.mkdir(mode=0o700)
-    os.chown(theirs, 65534, 65534)
+    os.chown(theirs, PLAIN_USER, PLAIN_USER)
     assert remove_leftovers("test") == []
     assert theirs.exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from hashlib import sha256
 from pathlib import Path
 
@@ -120,8 +121,6 @@ def test_removal_follows_no_link(root: Root, place: Path, tmp_path: Path) -> Non
 def test_memory_stays_flat(root: Root, place: Path) -> None:
     with (place / "top").open("wb") as stream:
         stream.truncate(1 << 28)
-    import tracemalloc
-
     tracemalloc.start()
     measure(root, TOP)
     peak = tracemalloc.get_traced_memory()[1]

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.disk.processes import PLAIN_USER, gather, in_child, open_the_way, start
 
+from muniment.digest import sha256 as digest_of
 from muniment.disk import platform, write
 from muniment.disk.errors import AlreadyThere, NoSpace, NotThere, Overtaken, ReadbackFailed
 from muniment.disk.root import Root
@@ -157,6 +158,37 @@ def test_a_name_that_comes_and_goes_under_a_replacing_write(
     assert os.listdir(place) == ["report.md"] and path.read_bytes() == b"new"
 
 
+def test_only_content_of_the_digest_given_is_replaced(root: Root, place: Path) -> None:
+    path = place / "report.md"
+    with pytest.raises(NotThere):
+        write_verified(root, REL, b"new", replace=True, over=digest_of(b"old"))
+    path.write_bytes(b"theirs")
+    with pytest.raises(Overtaken):
+        write_verified(root, REL, b"new", replace=True, over=digest_of(b"old"))
+    assert (os.listdir(place), path.read_bytes()) == (["report.md"], b"theirs")
+    path.write_bytes(b"old")
+    write_verified(root, REL, b"new", replace=True, over=digest_of(b"old"))
+    assert (os.listdir(place), path.read_bytes()) == (["report.md"], b"new")
+
+
+def test_what_comes_right_before_the_exchange_is_given_its_name_again(
+    root: Root, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place / "report.md"
+    path.write_bytes(b"old")
+    swap = platform.rename_swap
+
+    def late(*args: object) -> bool:
+        monkeypatch.setattr(platform, "rename_swap", swap)
+        path.write_bytes(b"theirs")
+        return swap(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(platform, "rename_swap", late)
+    with pytest.raises(Overtaken):
+        write_verified(root, REL, b"new", replace=True, over=digest_of(b"old"))
+    assert (os.listdir(place), path.read_bytes()) == (["report.md"], b"theirs")
+
+
 def test_a_file_system_that_can_not_exchange_names(
     root: Root, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,11 +231,9 @@ def test_eight_processes_that_replace_the_same_name(root: Root, place: Path) -> 
         return ends
 
     children = [start(partial(one, number)) for number in range(8)]
-    seen = set()
     for _ in range(300):
         data = (place / "report.md").read_bytes()
         assert len(data) == size and len(set(data)) == 1
-        seen.add(data[0])
     ends = [end for answer in gather(children) for end in answer]
     assert len(ends) == 120 and "done" in ends
     data = (place / "report.md").read_bytes()

@@ -38,6 +38,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
 
+from tests.children import ENVIRONMENT, PROJECT
 from tests.faults import perform
 from tests.faults.stage import make_room, refuse_or_skip, require_mounts, staged
 
@@ -156,15 +157,13 @@ class Performer:
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
         scratch.mkdir(parents=True, exist_ok=True)
-        root = Path(__file__).parents[2]
-        path = os.pathsep.join([str(root / "src"), str(root)])
         self._process = subprocess.Popen(
             [sys.executable, "-m", perform.__name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            cwd=PROJECT,
+            env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"},
         )
 
     def close(self) -> None:
@@ -174,7 +173,8 @@ class Performer:
     def perform(
         self, act: str, place: Path, strace: Sequence[str], file_size: int | None = None
     ) -> tuple[int, list[str], list[str]]:
-        """One run: its wait status, what it said, and the lines of the trace."""
+        """One run: its wait status, what it said, and the lines of the trace; `TimeoutError` when it
+        neither ended nor died."""
         said, log = self._scratch / "said", self._scratch / "log"
         said.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
@@ -183,7 +183,13 @@ class Performer:
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         child = self._number()
-        watchdog = threading.Timer(_PATIENCE, os.kill, (child, signal.SIGKILL))
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            os.kill(child, signal.SIGKILL)
+
+        watchdog = threading.Timer(_PATIENCE, end)
         watchdog.start()
         try:
             with _attached(child, log, strace):
@@ -191,6 +197,8 @@ class Performer:
                 status = self._number()
         finally:
             watchdog.cancel()
+        if late.is_set():
+            raise TimeoutError(f"after {_PATIENCE} seconds it had neither ended nor died")
         words = said.read_text().splitlines() if said.exists() else []
         return status, words, log.read_text(errors="replace").splitlines() if log.exists() else []
 
@@ -384,7 +392,7 @@ def _was_reached(point: Point, ended: Ended, lines: Sequence[str]) -> str:
             return "the kill did not kill"
         return "" if over is None else "the kill came after the act"
     if ended.how == "killed":
-        return "it was killed, or never came to an end"
+        return "it was killed"
     if not any("INJECTED" in line for line in lines[begun:over]):
         return "the call was not reached"
     return ""

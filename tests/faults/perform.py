@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.canonical import canonical
+from muniment.clock import instant, read_instant
 from muniment.errors import MunimentError
 from muniment.ids import new_ulid
 
@@ -40,7 +41,9 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     # What is imported at the first use is imported now, so that no sweep goes over it.
     canonical({"n": [1, "text"]})
-    new_ulid(datetime.now(UTC))
+    now = datetime.now(UTC)
+    new_ulid(now)
+    read_instant(instant(now))
     for line in sys.stdin:
         order: dict[str, Any] = json.loads(line)
         act = importlib.import_module(order["act"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.faults import harness as harness_module
 from tests.faults import table
 from tests.faults.harness import FAULTS, Harness, Point, Tally, need_strace, read_trace, sample
 from tests.faults.perform import BEGIN, END
@@ -57,6 +58,15 @@ def test_a_point_beyond_the_act_is_a_finding(tmp_path: Path) -> None:
         "the kill did not kill",
         "the call was not reached",
     ]
+
+
+def test_an_act_that_never_ends_is_not_taken_for_one_that_a_fault_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness_module, "_PATIENCE", 1.0)
+    harness = Harness(f"{BROKEN}.never_ends", "one file system", tmp_path, workers=1)
+    (finding,) = harness.sweep([Point("pause", 999, "kill")]).findings
+    assert "neither ended nor died" in finding
 
 
 def test_an_act_that_fails_plainly_is_no_act(tmp_path: Path) -> None:

@@ -183,6 +183,10 @@ BAD_TABLES: dict[str, bytes] = {
     "a size with a fraction": GOOD.replace(b":1}", b":1.5}"),
     "a size below zero": GOOD.replace(b":1}", b":-1}"),
     "a size that no file has": GOOD.replace(b":1}", b":9007199254740992}"),
+    "a link without a target": b'{"kind":"link","path":"a"}\n',
+    "a target of another type": b'{"kind":"link","path":"a","target":1}\n',
+    "a file with a target": GOOD.replace(b":1}", b':1,"target":"b"}'),
+    "a folder with a target": b'{"kind":"directory","path":"a","target":"b"}\n',
     "a size as text": GOOD.replace(b":1}", b':"1"}'),
     "not UTF-8": GOOD.replace(b'"a"', b'"\xff"'),
 }

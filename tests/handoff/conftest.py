@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +17,9 @@ import pytest
 from muniment.disk.root import Root
 from muniment.handoff.gather import Options
 from muniment.handoff.lint import STANDING_PITFALLS
+from muniment.handoff.model import Target
 from muniment.handoff.nonces import Nonces
+from muniment.handoff.receipts import Dispatch
 from muniment.handoff.service import Handoffs
 from muniment.handoff.worker import Worker
 from muniment.hosts.git import ask_git
@@ -93,6 +97,25 @@ def packet(*owed: str, contract: bool = True, **more: Any) -> dict[str, Any]:
     return {**draft, "persistence_contract": {"targets": targets}} if contract else draft
 
 
+def dispatched(handoffs: Handoffs, draft: dict[str, Any] | None = None) -> str:
+    """A handoff that a host took for `mei`."""
+    handoff = handoffs.new(draft or packet(), recipient="mei").handoff_id
+    assert isinstance(handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST), Dispatch)
+    return handoff
+
+
+def killed(place: Place, act: Callable[[], object]) -> None:
+    """Do an act in a child that does not survive it."""
+    child = os.fork()
+    if child == 0:
+        place.machine.drawn += 10_000  # or the parent would draw the same afterwards
+        try:
+            act()
+        finally:
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
 MEMORY = b"The parser keeps each record's offset; a file without one is read from its start.\n"
 WORKLOG = b"Read forty files, found two without a header, wrote tests for both and ran all.\n"
 CONCLUSION = "The parser reads all forty files; two without a header are covered by new tests."
@@ -100,8 +123,6 @@ CONCLUSION = "The parser reads all forty files; two without a header are covered
 
 def work(handoffs: Handoffs, handoff_id: str, **returned: Any) -> Worker:
     """An honest worker: it records both of its targets and returns."""
-    from muniment.handoff.model import Target
-
     worker = Worker(handoffs)
     worker.record(handoff_id, Target.EMPLOYEE_MEMORY, MEMORY)
     worker.record(handoff_id, Target.EMPLOYEE_WORKLOG, WORKLOG)

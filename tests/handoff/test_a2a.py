@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.handoff.conftest import Place, packet
+from tests.handoff.conftest import Place, killed, packet
 
 pytest.importorskip("a2a.client")
 
@@ -32,6 +32,7 @@ from muniment.handoff.worker import Returned
 
 HERE = Path(__file__).parent
 REPORT = b"sample 17: no header\nsample 31: no header\n"
+"""What `a2a_agent.py`, a program of its own, gives back."""
 
 
 class AgentProcess:
@@ -146,14 +147,7 @@ class Killing:
 def test_a_launch_of_which_nobody_knows_is_found_by_its_context(place: Place, agent: AgentProcess) -> None:
     handoffs = place.reopen()
     handoff, there = issue(handoffs, "works"), agent.start()
-    child = os.fork()
-    if child == 0:
-        place.machine.drawn += 10_000
-        try:
-            handoffs.send(handoff, Killing(there), "mei")
-        finally:
-            os._exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    killed(place, lambda: handoffs.send(handoff, Killing(there), "mei"))
     again = place.reopen()
     assert again.papers.summary(handoff).state == "unknown"
     with pytest.raises(errors.AlreadyDispatched):
@@ -178,10 +172,9 @@ def test_an_agent_that_knows_of_nothing_leaves_it_to_a_person(place: Place, agen
     assert isinstance(handoffs.send(handoff, there, "mei", looked_up=True), Dispatch)
 
 
-@pytest.mark.parametrize("goal", ["talks"])
-def test_no_task_is_no_dispatch(place: Place, agent: AgentProcess, goal: str) -> None:
+def test_no_task_is_no_dispatch(place: Place, agent: AgentProcess) -> None:
     handoffs = place.reopen()
-    sent = handoffs.send(issue(handoffs, goal), agent.start(), "mei")
+    sent = handoffs.send(issue(handoffs, "talks"), agent.start(), "mei")
     assert isinstance(sent, Undelivered) and sent.reason == "refused_by_host"
 
 

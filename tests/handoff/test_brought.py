@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.handoff.conftest import CONCLUSION, HOST, Place, packet
+from tests.handoff.conftest import CONCLUSION, Place, dispatched, packet
 
 from muniment.handoff.brought import Brought, Piece, take_in
 from muniment.handoff.errors import HandoffShape
@@ -23,8 +23,7 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_an_artifact_of_any_name_is_laid_down(place: Place, name: str) -> None:
     handoffs = place.reopen()
-    handoff = handoffs.new(packet(contract=False), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs, packet(contract=False))
     pieces = [Piece(str(number), name, f"piece {number}".encode()) for number in range(2)]
     pieces.append(Piece("r", "return", json.dumps({"conclusion": CONCLUSION}).encode()))
     assert take_in(handoffs, handoff, Brought("completed", pieces=tuple(pieces))) is not None
@@ -38,8 +37,7 @@ def test_an_artifact_of_any_name_is_laid_down(place: Place, name: str) -> None:
                                    Piece("a", "x" * 5_000, b"x"), Piece("x" * 5_000, "a", b"x")])  # fmt: skip
 def test_what_could_not_be_read_again_is_refused_before_anything_is_kept(place: Place, piece: Piece) -> None:
     handoffs = place.reopen()
-    handoff = handoffs.new(packet(contract=False), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs, packet(contract=False))
     good = Piece("r", "return", json.dumps({"conclusion": CONCLUSION}).encode())
     with pytest.raises(HandoffShape):
         take_in(handoffs, handoff, Brought("completed", pieces=(good, piece)))

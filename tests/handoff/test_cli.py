@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import MODULES
 from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG
 
-SOURCE = Path(__file__).parents[2] / "src"
-
-
-def _of_the_room(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Judging a folder is the desk's; all else is said under the room's name."""
-    return words if words[0] == "verify" else ("handoff", *words)
+OTHERS = ("verify", "journal", "board", "inbox")
+"""Commands beside `handoff`; all else is said under its name."""
 
 
 class Shell:
@@ -30,31 +27,32 @@ class Shell:
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(place / "home"),
-            "PYTHONPATH": str(SOURCE),
+            "PYTHONPATH": MODULES,
             "MUNIMENT_HANDOFF_NONCES": str(place / "nonces"),
             "PYTHONUTF8": "1",
         }
 
     def run(self, *words: str, expect: int = 0, lang: str = "en", stdin: bytes = b"") -> str:
+        done = self._called(words, expect, stdin, MUNIMENT_LANG=lang)
+        return (done.stdout + done.stderr).decode()
+
+    def ask(self, *words: str, expect: int = 0, stdin: bytes = b"") -> Any:
+        return json.loads(self._called(words, expect, stdin, "--json").stdout)
+
+    def _called(
+        self, words: tuple[str, ...], expect: int, stdin: bytes, *options: str, **environment: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        room = () if words[0] in OTHERS else ("handoff",)
         done = subprocess.run(
-            [sys.executable, "-m", "muniment", *_of_the_room(words)],
+            [sys.executable, "-m", "muniment", *options, *room, *words],
             cwd=self.workspace,
-            env={**self.environment, "MUNIMENT_LANG": lang},
+            env={**self.environment, **environment},
             input=stdin,
             capture_output=True,
             check=False,
         )
-        output = (done.stdout + done.stderr).decode()
-        assert done.returncode == expect, output
-        return output
-
-    def ask(self, *words: str, expect: int = 0, stdin: bytes = b"") -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", "muniment", *_of_the_room(words), "--json"],
-            cwd=self.workspace, env=self.environment, input=stdin, capture_output=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == expect, done.stderr.decode()
-        return json.loads(done.stdout)
+        assert done.returncode == expect, (done.stdout + done.stderr).decode()
+        return done
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.handoff.conftest import CONCLUSION, MEMORY, WORKLOG
@@ -20,27 +18,9 @@ OWES = ("--owe", "employee_memory=agents/worker/M.md", "--owe", "employee_worklo
         "--not-owed", "central_board=Alone.")  # fmt: skip
 
 
-class Room(Shell):
-    """The same shell, with the words that begin with another room's name left alone."""
-
-    def ask(self, *words: str, expect: int = 0, stdin: bytes = b"") -> Any:
-        own = words[0] in ("journal", "board", "inbox")
-        called = words if own else ("handoff", *words)
-        done = subprocess.run(
-            [sys.executable, "-m", "muniment", "--json", *called],
-            cwd=self.workspace,
-            env=self.environment,
-            input=stdin,
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == expect, done.stderr.decode()
-        return json.loads(done.stdout)
-
-
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
-    return Room(tmp_path)
+def room(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
 
 
 WORKER = f"""
@@ -54,7 +34,7 @@ cat > got.json
 """It names no handoff: the context says which one it runs within."""
 
 
-def test_run_from_goal_to_verdict(room: Room) -> None:
+def test_run_from_goal_to_verdict(room: Shell) -> None:
     (room.workspace / "memory.md").write_bytes(MEMORY)
     (room.workspace / "worklog.md").write_bytes(WORKLOG)
     done = room.ask(*RUN, *OWES, "--", "sh", "-c", WORKER)
@@ -66,20 +46,20 @@ def test_run_from_goal_to_verdict(room: Room) -> None:
     room.ask("take", expect=2)  # here it runs within none
 
 
-def test_run_of_a_worker_that_forgets(room: Room) -> None:
+def test_run_of_a_worker_that_forgets(room: Shell) -> None:
     told = room.ask(*RUN, *OWES, "--", "sh", "-c", f"echo '{CONCLUSION}'", expect=4)
     assert told["error"] == "HANDOFF_INCOMPLETE"
     failed = room.ask(*RUN[:5], "--", "sh", "-c", f"echo '{CONCLUSION}'; exit 3", expect=4)
     assert [each["code"] for each in failed["result"]["trace"]["findings"]] == ["WORKER_FAILED"]
 
 
-def test_run_of_nothing(room: Room) -> None:
+def test_run_of_nothing(room: Shell) -> None:
     room.ask(*RUN[:5], expect=2)
     gone = room.ask(*RUN[:5], "--", "no-such-command", expect=3)
     assert gone["undelivered"]["reason"] == "adapter_failed"
 
 
-def test_send_by_process_and_collect(room: Room) -> None:
+def test_send_by_process_and_collect(room: Shell) -> None:
     handoff = room.ask(*NEW)["handoff_id"]
     room.ask("send", handoff, "--to", "mei", "--via", "process", expect=2)
     room.ask("send", handoff, "--to", "mei", "--url", "http://h", "--", "true", expect=2)
@@ -87,15 +67,18 @@ def test_send_by_process_and_collect(room: Room) -> None:
     sent = room.ask("send", handoff, "--to", "mei", "--", "sh", "-c", f"echo '{CONCLUSION}'")
     assert sent["dispatch"]["provider_receipt"]["argv"][:2] == ["sh", "-c"]
     assert room.ask("look", handoff)["dispatch"]["dispatch_id"] == sent["dispatch"]["dispatch_id"]
-    while not room.ask("collect", handoff)["collected"]:
+    for _ in range(200):  # each look takes a while, and the worker has hardly anything to do
+        if room.ask("collect", handoff)["collected"]:
+            break
         assert room.ask("list")["handoffs"][0]["state"] == "dispatched"
+    assert room.ask("list")["handoffs"][0]["state"] == "returned"
     again = room.ask("send", handoff, "--to", "mei", "--", "true", expect=5)
     assert again["error"] == "ALREADY_DISPATCHED"
     refused = room.ask("message", handoff, "--text", "Look again.", expect=3)
     assert refused["error"] == "NO_CALL_RECORD"
 
 
-def test_asking_again_needs_the_host_s_word(room: Room) -> None:
+def test_asking_again_needs_the_host_s_word(room: Shell) -> None:
     handoff = room.ask(*NEW)["handoff_id"]
     answer = b'{"agentId": "a7", "status": "async_launched"}'
     room.ask("send", handoff, "--host", "claude", "--to", "mei", "--answer", "-", stdin=answer)
@@ -107,7 +90,7 @@ def test_asking_again_needs_the_host_s_word(room: Room) -> None:
     assert room.ask("show", handoff)["calls"] == 1
 
 
-def test_two_edges_are_the_most_and_the_context_says_where_one_is(room: Room) -> None:
+def test_two_edges_are_the_most_and_the_context_says_where_one_is(room: Shell) -> None:
     """Parent, child and grandchild as real processes; the fourth is refused, and so is another parent."""
     run = f"{MUNIMENT} --json handoff run --accept Yes --goal"
     inner = f"{run} Deeper -- true > third.json; echo $? > code"
@@ -135,7 +118,7 @@ echo "The second edge was made, the third one refused."
     assert len({each["initiator"] for each in meta.values()}) == 1
 
 
-def test_journal(room: Room) -> None:
+def test_journal(room: Shell) -> None:
     entry = room.ask("journal", "append", "--text", "The parser reads all files.")["entry"]
     assert (entry["position"], entry["version"], entry["exit_code"]) == (0, 1, 0)
     [shown] = room.ask("journal", "tail")["entries"]
@@ -150,7 +133,7 @@ def test_journal(room: Room) -> None:
     room.ask("journal", "append", expect=2)
 
 
-def test_board(room: Room) -> None:
+def test_board(room: Shell) -> None:
     proposal = room.ask("board", "propose", "--heading", "Parser", "--text", "All forty files are read.")[
         "proposal"
     ]
@@ -164,7 +147,7 @@ def test_board(room: Room) -> None:
     assert room.ask("board", "apply", "--proposal", "p.json", expect=5)["error"] == "BOARD_CONFLICT"
 
 
-def test_inbox(room: Room) -> None:
+def test_inbox(room: Shell) -> None:
     receipt = room.ask("inbox", "send", "--to", "mei", "--text", "The sample was replaced.")["receipt"]
     first, second = (room.ask("inbox", "read", "--for", "mei") for _ in range(2))
     assert first["messages"][0]["text"] == second["messages"][0]["text"] == "The sample was replaced."

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.disk.processes import gather, start
-from tests.handoff.conftest import Place, packet
+from tests.handoff.conftest import Place, killed, packet
 
 from muniment.handoff import errors, sending
 from muniment.handoff.dispatch import Dispatcher, Launched, LaunchRefused, LookedUp, Order
@@ -138,15 +138,8 @@ def test_refused(place: Place, adapter: Dispatcher) -> None:
 def test_killed_after_the_launch(place: Place, adapter: Dispatcher) -> None:
     handoffs = place.reopen()
     handoff = issue(handoffs)
-    child = os.fork()
-    if child == 0:
-        place.machine.drawn += 10_000
-        watching = Watching(adapter, folder_of(place, handoff), lambda: os.kill(os.getpid(), signal.SIGKILL))
-        try:
-            handoffs.send(handoff, watching, "mei")
-        finally:
-            os._exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    dying = Watching(adapter, folder_of(place, handoff), lambda: os.kill(os.getpid(), signal.SIGKILL))
+    killed(place, lambda: handoffs.send(handoff, dying, "mei"))
     again = place.reopen()
     assert again.papers.summary(handoff).state == "unknown"
     with pytest.raises(errors.AlreadyDispatched):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
-from tests.handoff.conftest import HOST, Place, packet, work
+from tests.handoff.conftest import HOST, Place, dispatched, killed, packet, work
 
 from muniment.canonical import canonical
 from muniment.errors import MunimentError
@@ -25,8 +27,7 @@ def handoffs(place: Place) -> Handoffs:
 
 
 def exported(place: Place, handoffs: Handoffs, **returned: object) -> tuple[str, Path]:
-    handoff = handoffs.new(packet(), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs)
     (place.path / "agents/mei").mkdir(parents=True)
     (place.path / "agents/mei/MEMORY.md").write_text("# Memory\n")
     (place.path / "out").mkdir()
@@ -154,6 +155,23 @@ def test_of_two_exports_at_once_the_second_takes_nothing_away(
     monkeypatch.setattr(Handoffs, "check", lambda self, handoff_id: overtaken(handoff_id))
     with pytest.raises(errors.ExportExists):
         export(handoffs, handoff, folder)
+    assert verify_folder(folder).handoff_id == handoff
+
+
+def test_an_export_that_is_killed_has_no_name_yet(
+    place: Place, handoffs: Handoffs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handoff, folder = handoffs.new(packet()).handoff_id, place.path.parent / "proof"
+
+    def dying(*given: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.handoff.export.bear_witness", dying)
+        killed(place, lambda: export(handoffs, handoff, folder))
+    assert not folder.exists()
+    place.machine.drawn += 50_000
+    export(place.reopen(), handoff, folder)
     assert verify_folder(folder).handoff_id == handoff
 
 

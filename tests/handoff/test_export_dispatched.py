@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG, Place, packet
+from tests.handoff.conftest import CONCLUSION, MEMORY, WORKLOG, Place, dispatched, packet
 
 from muniment.handoff import sending
 from muniment.handoff.codes import Code
@@ -16,9 +16,7 @@ from muniment.handoff.worker import Worker
 
 def test_four_targets_by_their_adapters(place: Place, tmp_path: Path) -> None:
     handoffs = place.reopen()
-    draft = packet(*(target.value for target in Target))
-    handoff = handoffs.new(draft, recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs, packet(*(target.value for target in Target)))
     worker = Worker(handoffs)
     worker.record(handoff, Target.EMPLOYEE_MEMORY, MEMORY)
     worker.record(handoff, Target.EMPLOYEE_WORKLOG, WORKLOG)

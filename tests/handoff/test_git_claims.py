@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.handoff.conftest import HOST, Place, packet, work
+from tests.handoff.conftest import Place, dispatched, work
 from tests.handoff.test_roots import git
 
 from muniment.handoff.service import Handoffs
@@ -41,8 +41,7 @@ def pushed(name: str, commit: str) -> dict[str, Any]:
 
 def verdict(place: Place, *claims: dict[str, Any]) -> list[tuple[str, str]]:
     handoffs: Handoffs = place.reopen()
-    handoff = handoffs.new(packet(), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs)
     work(handoffs, handoff, evidence=list(claims))
     trace = handoffs.check(handoff).trace
     assert trace.complete is (not trace.findings)
@@ -87,8 +86,13 @@ def test_an_older_commit_counts_as_pushed(place: Place, repositories: dict[str, 
 def test_a_remote_that_is_gone_is_not_believed(place: Place, repositories: dict[str, str]) -> None:
     (place.path.parent / "lib.git").rename(place.path.parent / "gone.git")
     assert verdict(place, pushed("lib", repositories["lib"])) == [("REMOTE_UNKNOWN", "lib")]
-    claim = {**pushed("app", repositories["app"]), "remote": "--upload-pack=touch /tmp/x"}
+
+
+def test_a_remote_that_looks_like_an_option_is_none(place: Place, repositories: dict[str, str]) -> None:
+    mark = place.path.parent / "ran"
+    claim = {**pushed("app", repositories["app"]), "remote": f"--upload-pack=touch {mark}"}
     assert verdict(place, claim) == [("REMOTE_UNKNOWN", "app")]
+    assert not mark.exists()
 
 
 def test_the_file_is_not_the_committed_one(place: Place, repositories: dict[str, str]) -> None:

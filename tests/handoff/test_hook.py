@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import SOURCE
 from tests.handoff.conftest import CONCLUSION, WORKLOG, Place, packet
 
 from muniment.handoff.model import Target
@@ -17,7 +18,6 @@ from muniment.handoff.service import Handoffs
 from muniment.handoff.worker import Worker
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parents[1] / "src"
 HOSTS = ("claude", "codex")
 
 

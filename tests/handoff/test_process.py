@@ -6,13 +6,12 @@ import json
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.handoff.conftest import CONCLUSION, Place, packet
+from tests.handoff.conftest import CONCLUSION, Place, killed, packet
 
 from muniment.disk import platform
 from muniment.disk.errors import Locked
@@ -22,14 +21,15 @@ from muniment.handoff.dispatch import Launched, LookedUp, Order
 from muniment.handoff.process import ProcessDispatcher
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import Handoffs
+from muniment.handoff.worker import Worker
 
 
 @pytest.fixture
-def gate(tmp_path: Path) -> Iterator[Path]:
+def gate(tmp_path: Path) -> Path:
     """A pipe with a name: a worker that reads it works until somebody opens it for writing."""
     path = tmp_path / "gate"
     os.mkfifo(path)
-    yield path
+    return path
 
 
 def shell(script: str) -> ProcessDispatcher:
@@ -122,8 +122,6 @@ def test_a_worker_that_still_runs_is_not_complete(place: Place, gate: Path) -> N
     handoff = issue(handoffs)
     handoffs.send(handoff, shell(f"echo '{CONCLUSION}'; cat {gate}"), "mei")
     folder = handoffs.papers.folder(handoff)
-    from muniment.handoff.worker import Worker
-
     worker = Worker(handoffs)
     worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION))
     trace = handoffs.check(handoff).trace
@@ -195,18 +193,6 @@ class _Killing:
             os.kill(os.getpid(), signal.SIGKILL)
         self.inner.release(view)
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killed(place: Place, act: Callable[[], object]) -> None:
-    """Run an act in a child that does not survive it."""
-    child = os.fork()
-    if child == 0:
-        place.machine.drawn += 10_000  # or the parent would draw the same afterwards
-        try:
-            act()
-        finally:
-            os._exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("at", ["intended", "launched"])

@@ -54,7 +54,8 @@ def test_a_journal_is_the_sum_of_its_segments(root: Root, tmp_path: Path) -> Non
     wanted = contract("j", JOURNAL)
     assert not read_baselines(root, wanted)[JOURNAL].exists
     (folder / "000001.jsonl").write_bytes(b"1\n2\n")
-    (folder / "lock").write_bytes(b"no part of it")
+    for name in ("lock", "\u0660\u0660\u0660\u0660\u0660\u0661.jsonl", "0000001.jsonl"):
+        (folder / name).write_bytes(b"no part of it\n")
     before = read_baselines(root, wanted)[JOURNAL]
     (folder / "000002.jsonl").write_bytes(b"3\n")
     read = read_targets(root, wanted, {JOURNAL: before}, None)[JOURNAL]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import random
+import resource
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.disk.processes import in_child
 from tests.handoff.world import build
 
+from muniment.handoff.anchors import without_anchors
+from muniment.handoff.headings import headings
 from muniment.handoff.prose import claims_in, is_progress_note
 from muniment.handoff.secrets import looks_secret, secrets_in
 
@@ -51,6 +55,11 @@ KEYS = [
     base64.urlsafe_b64encode(random.Random(4).randbytes(48)).decode(),
     "AWS " + draw(40),
     "AGE-SECRET-KEY-1" + draw(58, "ABCDEFGHJKLMNPQRSTUVWXYZ023456789"),
+    "the token-id is 4f9Kd02Lm7",
+    "api-key-is 4f9Kd02Lm7",
+    "my_password_of_token_7 = hunter2hunter2",
+    "token_password_: hunter2hunter2",
+    "口令密码为abc123xyz",
 ]
 HARMLESS = [
     "sha256:" + hashlib.sha256(b"x").hexdigest(),
@@ -104,7 +113,6 @@ def test_the_field_is_named() -> None:
 def test_whole_documents_of_an_honest_delegation_hold_no_key() -> None:
     world = build(mode="independent_task", task_adapter=True)
     assert list(secrets_in({name: world[name] for name in ("packet", "dispatch", "return")})) == []
-    assert json.dumps(world)
 
 
 @given(st.text(max_size=200))
@@ -114,14 +122,47 @@ def test_hostile_text_is_only_text(text: str) -> None:
     assert claims_in(text) <= {"committed", "pushed"}
 
 
-def test_long_texts_take_no_time_to_speak_of() -> None:
-    for text in (
-        "a" * 60_000,
-        "a1B" * 20_000,
-        "password=" * 6_000,
-        "-" * 60_000,
-        "not " * 15_000 + "committed",
-    ):
-        looks_secret(text)
-        is_progress_note(text)
-        claims_in(text)
+LONG = (
+    "a" * 60_000,
+    "a1B" * 20_000,
+    "password=" * 6_000,
+    "token-" * 10_000,
+    "secret" * 10_000,
+    "密码" * 20_000,
+    "token" + " " * 60_000,
+    "-" * 60_000,
+    "a." * 30_000,
+    "eyJaaaaaaaa-" * 5_000,
+    "not " * 15_000 + "committed",
+    "committed " * 6_000,
+    "not committed, " * 4_000,
+    "to" + " " * 60_000 + "be committed",
+    "# x" + " " * 400_000 + "x",
+    "<!-- " * 12_000,
+    "ev1-" * 15_000,
+)
+
+
+def _headings(text: str) -> object:
+    return list(headings(text.encode()))
+
+
+def _without_anchors(text: str) -> object:
+    return without_anchors(text.encode())
+
+
+ASKS = (looks_secret, is_progress_note, claims_in, _headings, _without_anchors)
+
+
+@pytest.mark.parametrize("ask", ASKS)
+def test_a_long_text_does_not_keep_the_processor_busy(ask: Callable[[str], object]) -> None:
+    """In a process that is ended after seconds of its own, not of the clock; what grows by the square takes
+    more."""
+
+    def read() -> str:
+        resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+        for text in LONG:
+            ask(text)
+        return "read"
+
+    assert in_child(read) == "read"

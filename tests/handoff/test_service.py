@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG, Place, packet, work
+from tests.handoff.conftest import CONCLUSION, HOST, MEMORY, WORKLOG, Place, dispatched, packet, work
 
 from muniment.errors import ExitCode, MunimentError
 from muniment.faces.i18n.language import Language
 from muniment.faces.i18n.translate import Translator
-from muniment.handoff import board, errors
+from muniment.handoff import errors
 from muniment.handoff.model import Target
 from muniment.handoff.receipts import Dispatch, Undelivered
 from muniment.handoff.service import Handoffs, incomplete
@@ -21,16 +22,9 @@ from muniment.handoff.subject import HandoffSubject
 from muniment.handoff.trace import Status
 from muniment.handoff.worker import Worker
 from muniment.path import RelPath
-from muniment.record.event import Context, Draft
-from muniment.record.ledger import Ledger
+from muniment.record.event import Context
 from muniment.record.subject import Sought, Standing, Unfinished
 from muniment.record.verify import verify
-
-
-def send(handoffs: Handoffs, draft: dict[str, Any] | None = None) -> str:
-    issued = handoffs.new(draft or packet(), recipient="mei")
-    assert isinstance(handoffs.deliver_by_host(issued.handoff_id, "openclaw", "mei", HOST), Dispatch)
-    return issued.handoff_id
 
 
 def test_an_honest_worker_is_believed(place: Place) -> None:
@@ -38,7 +32,7 @@ def test_an_honest_worker_is_believed(place: Place) -> None:
     (place.path / "agents/mei").mkdir(parents=True)
     (place.path / "agents/mei/MEMORY.md").write_text("# Memory\n\nolder, without an end")
     (place.path / "report.md").write_text("Forty files pass.")
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     work(handoffs, handoff, artifact_paths=["report.md"])
     trace = place.reopen().check(handoff).trace
     assert [str(each.why) for each in trace.findings] == []
@@ -57,7 +51,7 @@ def test_an_honest_worker_is_believed(place: Place) -> None:
 
 def test_nothing_that_is_secret_lies_in_the_shared_root(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     nonces = handoffs.nonces.of(handoff)
     assert len(nonces) == 2
     files = [Path(folder, name) for folder, _, names in os.walk(place.path) for name in names]
@@ -76,7 +70,7 @@ def test_nothing_that_is_secret_lies_in_the_shared_root(place: Place) -> None:
 
 def test_the_second_check_is_compared_with_the_first(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     work(handoffs, handoff)
     assert handoffs.check(handoff).before is None
     (place.path / "agents/mei/WORKLOG.md").unlink()
@@ -86,49 +80,30 @@ def test_the_second_check_is_compared_with_the_first(place: Place) -> None:
     assert again.trace.rows[1].status is Status.FAILED
 
 
-def four_targets(place: Place, handoffs: Handoffs, *, without: str = "") -> str:
-    """All four targets owed.  Journal and board are written here as their adapters would: the journal
-    by the ledger's own append, the board by a stand-in for its one writer."""
-    handoff = send(handoffs, packet("employee_memory", "employee_worklog", "team_journal", "central_board"))
-    worker, workspace = Worker(handoffs), handoffs.workspace
-    view = worker.take(handoff)
-    head = {"handoff_id": handoff, "dispatch_id": view.dispatch.dispatch_id}
-    head["contract_id"] = view.dispatch.contract_id or ""
-    for target, content in ((Target.EMPLOYEE_MEMORY, MEMORY), (Target.EMPLOYEE_WORKLOG, WORKLOG)):
+def four_targets(handoffs: Handoffs, *, without: str = "") -> str:
+    """All four targets owed, and all but one done."""
+    handoff = dispatched(handoffs, packet(*(target.value for target in Target)))
+    worker, text = Worker(handoffs), WORKLOG.decode().strip()
+    acts: dict[Target, Callable[[], object]] = {
+        Target.EMPLOYEE_MEMORY: lambda: worker.record(handoff, Target.EMPLOYEE_MEMORY, MEMORY),
+        Target.EMPLOYEE_WORKLOG: lambda: worker.record(handoff, Target.EMPLOYEE_WORKLOG, WORKLOG),
+        Target.TEAM_JOURNAL: lambda: worker.journal(handoff, text),
+        Target.CENTRAL_BOARD: lambda: worker.propose(
+            handoff, operations=[{"op": "add", "path": "/parser", "value": text}]
+        ),
+    }
+    for target, act in acts.items():
         if target.value != without:
-            worker.record(handoff, target, content)
-    journal = Ledger(workspace.root, RelPath.parse("team/journal"), clock=place.machine.clock)
-    journal.append(Draft("journal.entry", "older", {"text": "Something from before."}))
-    anchor = view.anchors[Target.TEAM_JOURNAL]
-    event = journal.append(Draft("journal.entry", handoff, {"text": WORKLOG.decode(), "anchor": anchor}))
-    placed = list(journal.read())
-    closures: list[dict[str, Any]] = [
-        {
-            **head, "target": "team_journal", "state": "updated", "evidence_anchor": anchor, "exit_code": 0,
-            "event_id": event.event_id, "position": placed[-1].offset, "version": len(placed),
-            "sha256": event.sha256,
-        }
-    ]  # fmt: skip
-    anchor = view.anchors[Target.CENTRAL_BOARD]
-    patch = [{"op": "add", "path": "/parser", "value": f"{WORKLOG.decode().strip()} {anchor}"}]
-    proposal: dict[str, Any] = {"form": "json", "base": "0" * 64, "patch": patch}
-    closures.append(
-        {**head, "target": "central_board", "state": "proposed_for_parent", "evidence_anchor": anchor,
-         "proposal": proposal}
-    )  # fmt: skip
-    (place.path / "team/BOARD.json").write_text(json.dumps({"parser": patch[0]["value"]}))
-    applied: dict[str, Any] = {"writer": "lead", "path": "team/BOARD.json", "version": 1}
-    folder = handoffs.papers.folder(handoff)
-    kept = folder.add("applied", {**applied, "proposal_sha256": board.proposal_digest(proposal)})
-    handoffs.papers.note("handoff.applied", handoff, kept)
-    closures = [each for each in closures if each["target"] != without]
-    worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION, closures=closures))
+            act()
+    worker.give_back(handoff, worker.compose(handoff, conclusion=CONCLUSION))
+    if without != "central_board":
+        handoffs.apply(handoff, "lead")
     return handoff
 
 
 def test_four_of_four(place: Place) -> None:
     handoffs = place.reopen()
-    trace = handoffs.check(four_targets(place, handoffs)).trace
+    trace = handoffs.check(four_targets(handoffs)).trace
     assert [each.to_json() for each in trace.findings] == []
     assert trace.complete and {row.status for row in trace.rows} == {Status.VERIFIED}
 
@@ -146,7 +121,7 @@ MISSING = {
 @pytest.mark.parametrize("target", MISSING)
 def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place, target: str) -> None:
     handoffs = place.reopen()
-    handoff = four_targets(place, handoffs, without=target)
+    handoff = four_targets(handoffs, without=target)
     trace = handoffs.check(handoff).trace
     assert not trace.complete
     error = incomplete(trace)
@@ -160,7 +135,7 @@ def test_three_of_four_is_a_failure_that_names_the_missing_one(place: Place, tar
 
 def test_what_the_parent_sees_without_a_receipt_is_shown_as_that(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     worker = work(handoffs, handoff)
     answer = json.loads(worker.compose(handoff, conclusion=CONCLUSION))
     del answer["closures"][1]
@@ -178,7 +153,7 @@ def test_what_the_parent_sees_without_a_receipt_is_shown_as_that(place: Place) -
 )
 def test_a_stored_document_that_was_altered_is_named(place: Place, name: str) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     work(handoffs, handoff)
     file = place.path / ".muniment/handoff" / handoff / name
     text = file.read_text()
@@ -247,7 +222,7 @@ def test_one_that_can_not_be_read_hides_no_other_and_says_where_it_lies(place: P
 
 def test_lost_nonces_are_said_to_be_lost(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     work(handoffs, handoff)
     kept = place.user / "handoff/nonces" / f"{handoff}.json"
     kept.write_text('{"employee_memory": "zz"}')
@@ -409,7 +384,7 @@ def test_a_recipient_that_is_not_the_writer_gets_nothing(place: Place) -> None:
 @pytest.mark.parametrize("content", [b"", b" \n\t", b"ev1-0123456789ABCDEFGHJKMNPQRS\n"])
 def test_nothing_is_not_recorded(place: Place, content: bytes) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     with pytest.raises(errors.NothingToRecord):
         Worker(handoffs).record(handoff, Target.EMPLOYEE_MEMORY, content)
     assert not (place.path / "agents").exists()
@@ -417,7 +392,7 @@ def test_nothing_is_not_recorded(place: Place, content: bytes) -> None:
 
 def test_only_its_own_targets_are_recorded(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs, packet("employee_memory", "team_journal"))
+    handoff = dispatched(handoffs, packet("employee_memory", "team_journal"))
     for target in (Target.EMPLOYEE_WORKLOG, Target.TEAM_JOURNAL, Target.CENTRAL_BOARD):
         with pytest.raises(errors.TargetRefused):
             Worker(handoffs).record(handoff, target, MEMORY)
@@ -425,7 +400,7 @@ def test_only_its_own_targets_are_recorded(place: Place) -> None:
 
 def test_a_link_is_not_followed(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     (place.path / "agents/mei").mkdir(parents=True)
     victim = place.path.parent / "victim"
     victim.write_text("mine")
@@ -438,7 +413,7 @@ def test_a_link_is_not_followed(place: Place) -> None:
 
 def test_claims_hold_the_targets_until_they_are_verified(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     claims = handoffs.workspace.claims
     assert claims.against(RelPath.parse("agents")) is not None
     work(handoffs, handoff)
@@ -448,7 +423,7 @@ def test_claims_hold_the_targets_until_they_are_verified(place: Place) -> None:
 
 def test_a_return_for_something_else_is_not_stored(place: Place) -> None:
     handoffs = place.reopen()
-    one, other = send(handoffs), send(handoffs)
+    one, other = dispatched(handoffs), dispatched(handoffs)
     worker = Worker(handoffs)
     answer = worker.compose(one, conclusion=CONCLUSION)
     with pytest.raises(errors.ReturnRefused):
@@ -467,7 +442,7 @@ def test_an_unknown_handoff(place: Place, name: str) -> None:
 
 def test_the_desk_finds_and_shows(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = send(handoffs)
+    handoff = dispatched(handoffs)
     subject = HandoffSubject(handoffs)
     assert [each.reference for each in subject.find(Sought("PARSER"))] == [handoff]
     step = f"muniment handoff show {handoff}"

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.handoff.conftest import CONCLUSION, HOST, WORKLOG, Place, packet
+from tests.handoff.conftest import CONCLUSION, WORKLOG, Place, dispatched, packet
 
 from muniment.clock import system_clock
 from muniment.disk.root import Root
@@ -58,8 +58,7 @@ def test_the_gate_believes_an_honest_entry_also_after_a_torn_one(place: Place) -
     TeamJournal(handoffs.workspace, REL).append("what stood there before")
     with open(place.path / "team/journal/000001.jsonl", "ab") as stream:
         stream.write(b'{"actor":"killed wh')
-    handoff = handoffs.new(packet("team_journal"), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    handoff = dispatched(handoffs, packet("team_journal"))
     worker = Worker(handoffs)
     closure = worker.journal(handoff, ENTRY)
     assert closure["version"] == 3  # the repair is a record too
@@ -71,14 +70,12 @@ def test_the_gate_believes_an_honest_entry_also_after_a_torn_one(place: Place) -
 
 def test_an_entry_that_is_not_owed_or_empty_is_refused(place: Place) -> None:
     handoffs = place.reopen()
-    handoff = handoffs.new(packet(), recipient="mei").handoff_id
-    handoffs.deliver_by_host(handoff, "openclaw", "mei", HOST)
+    worker, owing = Worker(handoffs), dispatched(handoffs, packet("team_journal"))
     with pytest.raises(errors.TargetRefused):
-        Worker(handoffs).journal(handoff, ENTRY)
+        worker.journal(dispatched(handoffs), ENTRY)
+    (anchor,) = worker.take(owing).anchors.values()
     with pytest.raises(errors.NothingToRecord):
-        owing = handoffs.new(packet("team_journal"), recipient="mei").handoff_id
-        handoffs.deliver_by_host(owing, "openclaw", "mei", HOST)
-        Worker(handoffs).journal(owing, Worker(handoffs).take(owing).anchors.popitem()[1])  # type: ignore[attr-defined]
+        worker.journal(owing, anchor)
 
 
 def _write_until_killed(path: Path, name: str, told: int) -> None:

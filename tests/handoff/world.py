@@ -381,13 +381,10 @@ def _value(world: Mapping[str, Any], value: Any) -> Any:
 
 def judge(world: Mapping[str, Any]) -> Trace:
     """The verdict; documents that have not their shape raise as they would at the door."""
-    value = dict(world["packet"])
-    if "handoff_id" not in value:  # a packet of 1.2 is given its id when it is issued
-        value["handoff_id"] = HO
-        packet = Packet.read(plain(world["packet"]))
-        packet = _with_id(packet)
+    if "handoff_id" not in world["packet"]:  # a packet of 1.2 is given its id when it is issued
+        packet = replace(Packet.read(plain(world["packet"])), handoff_id=HO)
     else:
-        packet = Packet.read(plain(value))
+        packet = Packet.read(plain(world["packet"]))
     kept = fit("file of nonces", NONCES, world["nonces"])
     nonces = {Target(name): bytes.fromhex(nonce) for name, nonce in kept.items()}
     contract = packet.contract.with_nonces(nonces) if packet.contract is not None else None
@@ -425,10 +422,6 @@ def judge(world: Mapping[str, Any]) -> Trace:
             worker_exit=world["worker_exit"],
         )
     )
-
-
-def _with_id(packet: Packet) -> Packet:
-    return replace(packet, handoff_id=HO)
 
 
 def _altered(world: Mapping[str, Any]) -> tuple[str, ...]:

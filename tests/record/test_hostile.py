@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT
+from tests.faults.stage import refuse_or_skip
 from tests.record.ledgers import Desk, chained, draft, lay
 
-import muniment
 from muniment.clock import system_clock
 from muniment.disk.errors import NoPermission, NoSpace, OutsideRoot, SpecialFile, WrongKind
 from muniment.errors import MunimentError
@@ -212,6 +213,7 @@ CHILD = """
 import os, resource, signal, sys
 from muniment.disk.errors import NoSpace
 from muniment.disk.root import Root
+from tests.children import ENVIRONMENT
 from tests.record.ledgers import Desk, draft
 
 def main(place, full):
@@ -278,11 +280,6 @@ def full(desk):
 main(sys.argv[1], full)
 """
 
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": f"{Path(muniment.__file__).parent.parent}:{Path(__file__).parent.parent.parent}",
-}
-
 
 def in_a_child(program: str, place: Path) -> str:
     """What a child says that appends until there is no room."""
@@ -299,11 +296,10 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     assert in_a_child(LIMIT, tmp_path) == "held"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="namespaces of mounts are Linux's")
 def test_a_full_disk(tmp_path: Path) -> None:
     said = in_a_child(MOUNT, tmp_path)
     if said.startswith("refused"):
-        pytest.skip(f"this machine lets nobody mount: {said}")
+        refuse_or_skip(f"the right to mount apart from others ({said})")
     assert said == "held"
 
 
@@ -333,7 +329,8 @@ def test_no_permission(desk: Desk, act: str) -> None:
     if user == 0:
         os.seteuid(65534)
     try:
-        with pytest.raises(NoPermission):
+        with pytest.raises(NoPermission) as caught:
             ACTS[act](desk)
     finally:
         os.seteuid(user)
+    assert caught.value.where.endswith("000001.jsonl")

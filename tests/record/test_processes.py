@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
+from tests.children import ENVIRONMENT
 from tests.record import slaughter
 from tests.record.ledgers import ZEROS, Desk, sealed
 
-import muniment
 from muniment.clock import system_clock
 from muniment.disk.root import Root
 from muniment.path import RelPath
@@ -22,8 +24,6 @@ from muniment.record.event import Draft
 from muniment.record.ledger import Ledger
 from muniment.record.state import open_workspace
 from muniment.record.verify import verify
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(muniment.__file__).parent.parent)}
 
 
 def kill_and_check(folder: Path, writers: int, events: int, least: int, most: int, seed: int) -> int:
@@ -61,12 +61,6 @@ def kill_and_check(folder: Path, writers: int, events: int, least: int, most: in
     return int(told["kills"])
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Path:
-    """A real disk: the kernel's page cache and its syncs take part."""
-    return tmp_path
-
-
 def test_eight_writers_killed_at_random_lose_nothing_acknowledged(swift: Desk) -> None:
     """A kill takes nothing from the kernel, so that memory does as well as a disk."""
     assert kill_and_check(Path(swift.root.path), writers=8, events=400, least=1, most=80, seed=20261130) > 60
@@ -74,16 +68,17 @@ def test_eight_writers_killed_at_random_lose_nothing_acknowledged(swift: Desk) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
-def test_eight_writers_of_five_thousand_events(disk: Path, seed: int) -> None:
-    kills = kill_and_check(disk, writers=8, events=5000, least=1, most=400, seed=seed)
+def test_eight_writers_of_five_thousand_events(tmp_path: Path, seed: int) -> None:
+    """On a real disk: the kernel's page cache and its syncs take part."""
+    kills = kill_and_check(tmp_path, writers=8, events=5000, least=1, most=400, seed=seed)
     print(f"{kills} kills")
     assert kills > 100
 
 
 @pytest.mark.long
-def test_writers_that_hardly_get_anywhere(disk: Path) -> None:
+def test_writers_that_hardly_get_anywhere(tmp_path: Path) -> None:
     """Killed after one to four events each time: thousands of deaths, most within an append."""
-    kills = kill_and_check(disk, writers=4, events=1000, least=1, most=4, seed=3)
+    kills = kill_and_check(tmp_path, writers=4, events=1000, least=1, most=4, seed=3)
     print(f"{kills} kills")
     assert kills > 1000
 
@@ -117,8 +112,9 @@ for child in children:
 """
 
 
-def eight(folder: str, act: str) -> list[str]:
-    """Eight processes do one act at the same moment; what each says."""
+@contextmanager
+def begun(folder: str, act: str) -> Iterator[tuple[subprocess.Popen[bytes], TextIO]]:
+    """Eight processes that do one act, all from the same moment on: the program, and what each says."""
     wait, start = os.pipe()
     listen, out = os.pipe()
     with subprocess.Popen(
@@ -131,7 +127,13 @@ def eight(folder: str, act: str) -> list[str]:
         with os.fdopen(listen, encoding="ascii") as stream:
             assert stream.readline() == "ready\n"
             os.close(start)
-            said = stream.read().splitlines()
+            yield process, stream
+
+
+def eight(folder: str, act: str) -> list[str]:
+    """What each of eight says that do one act at the same moment."""
+    with begun(folder, act) as (process, stream):
+        said = stream.read().splitlines()
         assert process.wait() == 0
     assert len(said) == 8
     return said
@@ -189,32 +191,13 @@ def test_readers_see_a_whole_ledger_while_eight_write(place: str) -> None:
         "ledger = open_workspace(root, clock=system_clock).ledger; "
         "said = str(sum(bool(ledger.append(Draft('test.happened', 'a'))) for _ in range(40)))"
     )
-    wait, start = os.pipe()
-    listen, out = os.pipe()
-    with (
-        subprocess.Popen(
-            [sys.executable, "-c", EIGHT.format(act=act), place, str(wait), str(out)],
-            env=ENVIRONMENT,
-            pass_fds=(wait, out),
-        ) as process,
-        Root.open(place) as root,
-    ):
-        os.close(wait)
-        os.close(out)
+    with Root.open(place) as root:
         ledger = open_workspace(root, clock=system_clock).ledger
-        os.close(start)
-        seen = [0]
-        while process.poll() is None:
-            verdict = verify(ledger)
-            assert verdict.whole, verdict.findings
-            seen.append(verdict.events)
+        with begun(place, act) as (process, _):
+            seen = [0]
+            while process.poll() is None:
+                verdict = verify(ledger)
+                assert verdict.whole, verdict.findings
+                seen.append(verdict.events)
         seen.append(verify(ledger).events)
-        os.close(listen)
     assert seen == sorted(seen) and seen[-1] == 320
-
-
-def test_the_desk_of_these_tests_reads_what_it_wrote(desk: Desk) -> None:
-    """The other code that writes records, and the program, agree."""
-    desk.folder.mkdir(parents=True)
-    (desk.folder / "000001.jsonl").write_bytes(sealed() + b"\n")
-    assert desk.verify().whole

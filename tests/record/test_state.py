@@ -12,6 +12,7 @@ import pytest
 from tests.record.ledgers import START, Desk, Ticking, draft
 
 from muniment.digest import EMPTY, sha256
+from muniment.disk.errors import SpecialFile
 from muniment.disk.root import Root
 from muniment.errors import MunimentError
 from muniment.evidence import Kind, Row, Table
@@ -371,5 +372,6 @@ def test_acts_that_are_none_are_refused(root: Root, config: Path, value: str) ->
 
 def test_a_pipe_instead_of_settings_is_not_waited_for(root: Root, config: Path) -> None:
     os.mkfifo(config)
-    with pytest.raises(MunimentError):
+    with pytest.raises(BadSetting) as caught:
         read_layer(root, CONFIG, DECLARED)
+    assert isinstance(caught.value.__cause__, SpecialFile)

@@ -15,9 +15,10 @@ from tests.record.ledgers import START, ZEROS, Desk, chained, digest_in, draft, 
 
 from muniment.disk import write
 from muniment.disk.root import Root
+from muniment.path import RelPath
 from muniment.record.damage import AFTER_DAMAGE, FINDINGS_KEPT, Finding, naming
 from muniment.record.errors import LedgerDamaged
-from muniment.record.event import FIRST, LINE_LIMIT, Draft
+from muniment.record.event import LINE_LIMIT, Draft
 from muniment.record.ledger import Ledger
 from muniment.record.segments import count_lines, lines_of, read_tail
 from muniment.record.verify import Verdict, name_damage, verify
@@ -518,9 +519,10 @@ def test_the_lines_of_any_bytes(scrap: Desk, content: bytes, chunk: int, cut: in
         assert begin == lines[-1].offset
 
 
-def test_reading_and_naming_are_for_any_folder(tmp_path: Path) -> None:
-    """A ledger may lie elsewhere than in a workspace, as in a copy that is checked."""
+def test_a_ledger_may_lie_in_any_folder(tmp_path: Path) -> None:
+    """Elsewhere than in a workspace, as in a copy that is checked."""
     with Root.open(tmp_path) as root:
-        ledger = Ledger(root, Desk(root).ledger().folder.parent, clock=lambda: START)
-        ledger.append(Draft("test.happened", "a"))
-        assert verify(ledger).head != FIRST
+        ledger = Ledger(root, RelPath.parse("copied/here"), clock=lambda: START)
+        event = ledger.append(Draft("test.happened", "a"))
+        verdict = verify(ledger)
+    assert verdict.whole and (verdict.events, verdict.head) == (1, event.sha256)

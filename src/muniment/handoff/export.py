@@ -17,10 +17,10 @@ from typing import Any
 
 from muniment.clock import instant
 from muniment.digest import sha256
-from muniment.disk.copy import copy_verified
+from muniment.disk.copy import copy_verified, new_folder
 from muniment.disk.errors import AlreadyThere, OutsideRoot
 from muniment.disk.root import Root
-from muniment.disk.tree import measure, remove_tree
+from muniment.disk.tree import measure
 from muniment.disk.write import write_verified
 from muniment.errors import MunimentError
 from muniment.handoff.codes import Code
@@ -78,9 +78,9 @@ class Verified:
 
 
 def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
-    """Check once more, then write the folder; it must not exist, and goes again when anything fails.
+    """Check once more, then write the folder; it must not exist, and has its name only when it is whole.
 
-    What was written is judged by `verify_folder` before anything is said.  Afterwards the handoff is
+    What was written is judged by `verify_folder` before it gets that name.  Afterwards the handoff is
     never dispatched again, since its nonces are known.
     """
     handoffs.papers.folder(handoff_id)
@@ -90,17 +90,12 @@ def export(handoffs: Handoffs, handoff_id: str, destination: Path) -> Exported:
             raise ExportExists(where=printable(str(destination)))
         handoffs.check(handoff_id)
         try:
-            beside.claim_folder(rel, 0o700)  # from here on it is ours, and may be taken away again
-        except AlreadyThere as error:
-            raise ExportExists(where=printable(str(destination))) from error
-        try:
-            with beside.below(rel) as into:
+            with new_folder(beside, rel, 0o700) as into:
                 _fill(handoffs, handoffs.papers.folder(handoff_id), into)
-            verify_folder(destination)
-            table = measure(beside, rel).table
-        except BaseException:
-            remove_tree(beside, rel)
-            raise
+                verify_folder(Path(into.path))
+        except AlreadyThere as error:  # somebody else's, come meanwhile
+            raise ExportExists(where=printable(str(destination))) from error
+        table = measure(beside, rel).table
     return Exported(handoff_id, sum(1 for row in table.rows if row.digest is not None), table.size)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?\n?\Z")
+_HEADING = re.compile(rb" {0,3}(#{1,6})[ \t]++(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,16 @@ def headings(text: bytes) -> Iterator[Heading]:
         elif mark:
             fence = mark[1]
         elif found := _HEADING.match(line):
-            words = found[2].decode("utf-8", "replace").strip()
+            words = _without_closing(found[2]).decode("utf-8", "replace").strip()
             yield Heading(len(found[1]), words, at, at + len(line.rstrip(b"\r\n")))
         at += len(line)
+
+
+def _without_closing(words: bytes) -> bytes:
+    """The words of a heading less the signs that may close it, which stand behind a blank."""
+    words = words.rstrip(b" \t\r")
+    open_words = words.rstrip(b"#")
+    return open_words if open_words.endswith((b" ", b"\t")) else words
 
 
 def bare(heading: str) -> str:

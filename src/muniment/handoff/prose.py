@@ -25,6 +25,9 @@ _CLAIM = {
     "committed": re.compile(r"(?i)\bcommitted\b|已提交|提交了"),
     "pushed": re.compile(r"(?i)\bpushed\b|已推送|推送了"),
 }
+_ENDS = re.compile(r"[.!?;。！？；\n]")
+_BEFORE = 96
+"""Characters before a claim in which a denial of it is sought; beyond it none would be found."""
 _DENIED = re.compile(
     r"(?i)(?:\b(?:not|never|no|nothing|none|without|cannot|can't|wasn't|isn't|to\s+be|should\s+be|must\s+be|un)\b"
     r"|n't\b|没有|未|尚未|不)[\w\s,'’-]{0,24}$"
@@ -51,7 +54,8 @@ def claims_in(text: str) -> set[str]:
     found: set[str] = set()
     for kind, pattern in _CLAIM.items():
         for match in pattern.finditer(text):
-            sentence = re.split(r"[.!?;。！？；\n]", text[: match.start()])[-1]
+            sentence = _ENDS.split(text[max(0, match.start() - _BEFORE) : match.start()])[-1]
             if not _DENIED.search(sentence):
                 found.add(kind)
+                break
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -21,10 +20,10 @@ from muniment.handoff.model import Contract, Required, Target
 from muniment.message import say
 from muniment.path import RelPath
 from muniment.record.event import LINE_LIMIT
+from muniment.record.segments import segment_name, segment_numbers
 
 ADDED_MAX = 16 << 20
 """Bytes that one piece of work may add to a target; more is not read into memory."""
-_SEGMENT = re.compile(r"\d{6}\.jsonl")
 
 Commands = Callable[[str, bytes], int | None]
 """Runs the parent's command of that name over the work; its exit code, none if it can not be run."""
@@ -97,7 +96,7 @@ def _target(root: Root, entry: Required, skip: int, run: Commands | None) -> Tar
 def _stream(root: Root, rel: RelPath) -> Iterator[bytes]:
     """The bytes of a file, or of a journal's segments one after the other."""
     if stat.S_ISDIR(root.stat(rel).st_mode):
-        names = [name for name in root.names(rel) if _SEGMENT.fullmatch(name)]
+        names = [segment_name(number) for number in segment_numbers(root, rel)]
         if not names:
             raise NotThere(where=rel.posix)
         for name in names:

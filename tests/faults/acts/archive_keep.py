@@ -13,19 +13,13 @@ from tests.faults.harness import Ended
 from muniment.archive.entries import KEPT
 from muniment.archive.model import Request
 from muniment.archive.service import Archive
-from muniment.clock import instant, read_instant
 from muniment.desk.doctor import Level, examine
 from muniment.disk.root import Root
 from muniment.hosts.session import Session, SessionSource
-from muniment.ids import new_ulid
 from muniment.path import RelPath
 from muniment.record.event import Draft
 from muniment.record.state import Workspace, open_workspace
 from muniment.record.verify import verify
-
-# What these import at their first call is imported now, so that faults hit the act alone.
-read_instant(instant(datetime(2026, 11, 30, tzinfo=UTC)))
-new_ulid(datetime(2026, 11, 30, tzinfo=UTC))
 
 HALF_DONE = {"SOURCE_NOT_REMOVED", "PUT_BACK_FAILED", "NOT_RECORDED"}
 """Refusals that say themselves that the content is not at its source."""

@@ -25,7 +25,6 @@ from tests.vault.content import entropy
 from muniment.backup.model import Request
 from muniment.backup.service import Backups, Options
 from muniment.bundle.vault import Snapshot
-from muniment.clock import instant, read_instant
 from muniment.desk.doctor import Level
 from muniment.desk.doctor import examine as look_over
 from muniment.disk.root import Root
@@ -42,8 +41,7 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 WHEN = 1_700_000_000_123_456_789
 OLD, NEW = "day 2026-11-30", "newer"
 
-# What these import at their first call is imported now, so that faults hit the acts alone.
-read_instant(instant(NOON))
+# What it imports at its first call is imported now, so that faults hit the acts alone.
 b"x".decode("utf-8-sig")
 
 FILES = {

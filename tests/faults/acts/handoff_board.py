@@ -17,7 +17,6 @@ from muniment.record.verify import verify
 
 STAGES = ("one file system",)
 LARGEST = 4_096
-datetime.strptime("2026", "%Y")  # what it imports at its first use is imported now
 
 ANCHOR = "ev1-00000000000000000000000000"
 BEFORE = b"# Board\n\n## One\n\nold\n\n## Two\n\nother\n"

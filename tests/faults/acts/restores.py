@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.backup.world import RULES
 from tests.vault.content import entropy
 
 from muniment.backup import databases
@@ -21,22 +23,16 @@ from muniment.backup.restore import RESTORED, Restores
 from muniment.backup.restore_model import Order
 from muniment.backup.restore_rules import choose
 from muniment.backup.service import Backups, Options
-from muniment.clock import instant, read_instant
 from muniment.disk.root import Root
 from muniment.disk.sqlite import check_database
 from muniment.disk.write import is_scratch
 from muniment.hosts.generic.places import places
-from muniment.ids import new_ulid
 from muniment.record.consent import RELAYED, WitnessKind
 from muniment.record.state import Workspace, open_workspace
 from muniment.vault.open import open_directory
 
-# What these import at their first call is imported now, so that faults hit the act alone.
-read_instant(instant(datetime(2026, 11, 30, tzinfo=UTC)))
-new_ulid(datetime(2026, 11, 30, tzinfo=UTC))
+# What it imports at its first call is imported now, so that faults hit the act alone.
 check_database("nowhere", "nowhere")
-
-RULES = "## Mode\n```\ndefault\n```\n## Extra excludes\n## Extra paths\n## Label template\n## Notes\n"
 
 MORE = """
 import os, sqlite3, sys
@@ -115,7 +111,7 @@ def prepare_workspace(place: Path) -> None:
     (folder / "l").unlink()
     write(folder, MINE)
     subprocess.run([sys.executable, "-c", MORE, folder / "x.db"], check=True)
-    (place / "from" / "mine").write_text(repr(standing(folder)))
+    (place / "from" / "mine").write_text(json.dumps(standing(folder)))
 
 
 def write(folder: Path, files: dict[str, bytes]) -> None:
@@ -166,8 +162,7 @@ def everywhere(folder: Path) -> set[str]:
 
 def mine(place: Path) -> dict[str, str]:
     """What stood in the workspace before the restore."""
-    found = eval((place / "from" / "mine").read_text())
-    assert isinstance(found, dict)
+    found: dict[str, str] = json.loads((place / "from" / "mine").read_text())
     return found
 
 
