@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muniment.faces.cli.main import run
-from muniment.faces.house import Note
+from muniment.faces.house import Caller, Note
 from muniment.message import say
 from muniment.path import printable
 from muniment.settings import BadSetting, Settings, environment_layer
@@ -74,6 +74,7 @@ def declared() -> tuple[Setting[Any], ...]:
     """Every setting that a room declares."""
     from muniment.archive.settings import SETTINGS as ARCHIVE
     from muniment.backup.settings import SETTINGS as BACKUP
+    from muniment.faces.tools.settings import SETTINGS as TOOLS
     from muniment.handoff.settings import SETTINGS as HANDOFF
     from muniment.hosts.settings import SETTINGS as HOSTS
     from muniment.job.settings import SETTINGS as JOB
@@ -81,7 +82,7 @@ def declared() -> tuple[Setting[Any], ...]:
     from muniment.vault.serve_settings import SETTINGS as SERVED
     from muniment.vault.settings import SETTINGS as VAULT
 
-    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *VAULT)
+    return (*ARCHIVE, *BACKUP, *HANDOFF, *HOSTS, *JOB, RELAYED, *SERVED, *TOOLS, *VAULT)
 
 
 class House:
@@ -96,18 +97,20 @@ class House:
         actor: str = "cli",
         client_root: str | None = None,
         one_session: bool = True,
+        caller: Caller | None = None,
     ) -> None:
         self._flag = workspace
         self._environment = environment
         self._note = note
-        self._actor = actor
+        self._actor = actor if caller is None else f"{actor}:{caller.name}"
+        self._caller = caller
         self._client_root = client_root
         self._one_session = one_session
         self._told: list[Told] = []
         self._host_session_id: str | None = None
         self._held = ExitStack()
 
-    def for_client(self, root: str | None, *, one_session: bool) -> House:
+    def for_client(self, root: str | None, *, one_session: bool, caller: Caller | None = None) -> House:
         """A house of its own for one call of an MCP client; see `faces.house`."""
         return House(
             workspace=self._flag,
@@ -116,6 +119,7 @@ class House:
             actor="mcp",
             client_root=root,
             one_session=one_session,
+            caller=caller,
         )
 
     def close(self) -> None:
@@ -198,17 +202,19 @@ class House:
 
     @cached_property
     def working_session(self) -> WorkingSession:
-        """The session that stands in where no host tells one."""
+        """The session that stands in where no host tells one; who calls over HTTP has one of their own,
+        and begins its id with their own digits, so that no two callers have the same."""
         from muniment.clock import system_clock
         from muniment.hosts.generic.session import WorkingSession
         from muniment.hosts.git import short_head
         from muniment.record.state import FOLDER
 
+        caller = self._caller
         return WorkingSession(
             self.root,
-            FOLDER,
+            FOLDER if caller is None else FOLDER / "callers" / caller.tenant[:16],
             clock=system_clock,
-            short_hash=lambda: short_head(self.found.path),
+            short_hash=lambda: short_head(self.found.path) if caller is None else caller.tenant[:8],
             local=_local_time,
         )
 
@@ -236,7 +242,8 @@ class House:
         from muniment.hosts.settings import SESSION_COMMAND
 
         told, session_id = self._spoken()
-        command = self.settings().get(SESSION_COMMAND)
+        # A command tells the session of this machine's host, which is not that of a caller from elsewhere.
+        command = self.settings().get(SESSION_COMMAND) if self._caller is None else ()
         return resolve_session(
             told,
             command=(lambda: told_by_command(command, launch)) if command else None,

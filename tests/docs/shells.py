@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 MOST_S = 900
 """So long one command may take; only one that hangs takes longer."""
 
-STAYS = re.compile(r"muniment serve\b(?!.*&$)")
+STAYS = re.compile(r"muniment (serve|mcp --http)\b(?!.*&$)")
 """A command that ends with its terminal; its first line tells that it is ready."""
 
 _OTHERS = (

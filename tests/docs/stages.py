@@ -131,6 +131,12 @@ def served(ground: Ground) -> None:
     (ground.home() / "agent" / ".muniment").mkdir(parents=True, mode=0o700)
 
 
+def tools(ground: Ground) -> None:
+    """A workspace, and a free port for the tools."""
+    free_port(ground, "8090")
+    (ground.home() / "work").mkdir()
+
+
 def starchild(ground: Ground) -> None:
     """A Starchild container's data folder, elsewhere, and a served vault in which nothing lies yet."""
     data = ground.folder / "data"
@@ -209,6 +215,7 @@ STAGES: dict[str, Stage] = {
             "on Alice's new machine": "/home/alice",
         },
     ),
+    "docs/how-to/mcp.md": Stage(tools),
     "docs/how-to/starchild.md": Stage(starchild),
     "docs/operations.md": Stage(served, {"": HOME, "on the vault's machine": "/home/vault"}),
     "docs/tutorial.md": Stage(papers),

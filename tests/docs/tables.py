@@ -173,6 +173,14 @@ def tool_table() -> str:
     return table(("tool", "what it does", "arguments", "hints"), rows)
 
 
+def resource_table() -> str:
+    """One row a template of resources, and whether recent ones are listed."""
+    from muniment.faces.tools.resources import TEMPLATES
+
+    rows = [(f"`{one.form}`", one.about, "yes" if one.listed else "no") for one in TEMPLATES]
+    return table(("address", "holds", "listed"), rows)
+
+
 def room_tables() -> str:
     """One table a room: each of its files, and what its first line says."""
     from tests.docs.sources import first_sentence, trees
@@ -198,6 +206,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "settings": ("settings.md", setting_table),
     "rooms": ("rooms.md", room_tables),
     "tools": ("../how-to/mcp.md", tool_table),
+    "resources": ("../how-to/mcp.md", resource_table),
 }
 """Name of the marker, page, and what makes the table."""
 

@@ -113,7 +113,7 @@ def test_a_cancelled_act_stops_at_its_next_step(tmp_path: Path, era: Era) -> Non
         house = EndlessHouse(root, archive)
 
         async def whole_talk() -> None:
-            server = build_server(lambda _: cast(House, house))
+            server = build_server(lambda *_: cast(House, house))
             async with Client(server, mode=era) as client, anyio.create_task_group() as group:
 
                 async def ask() -> None:

@@ -7,6 +7,7 @@ house.  It grows by one member a room.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from muniment.message import Message
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
 
 Note = Callable[[Message], None]
 """Tells the person something beside the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls over HTTP: the user's name, and the digits that stand for the user (spec 5, tenant)."""
+
+    name: str
+    tenant: str
 
 
 class House(Protocol):
@@ -96,11 +105,12 @@ class House(Protocol):
     def card_root(self) -> str:
         """What cards with an absolute path show before the archive id."""
 
-    def for_client(self, root: str | None, *, one_session: bool) -> House:
+    def for_client(self, root: str | None, *, one_session: bool, caller: Caller | None = None) -> House:
         """A house of its own for one call of an MCP client; the caller closes it.
 
         `root` is the folder that the client says it works in.  Only with `one_session` do the
         session variables of the environment count: a shared server's belong to its first session.
+        A `caller` is named in the record, and has a working session of its own.
         """
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Faces, tools: the MCP server, on the official SDK; the only module that imports it.
+"""Faces, tools: the MCP server, on the official SDK; how it is reached by HTTP stands in `over_http`.
 
 Both eras of the protocol are served.  In the newer one a server asks nothing by itself: what it
 needs of the client, its roots or the person's yes, it names in an interim result, and the client
@@ -7,10 +7,10 @@ calls again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -23,24 +23,30 @@ from mcp.shared.exceptions import MCPError
 from muniment import __version__
 from muniment.canonical import NotJson, canonical
 from muniment.digest import Digest, sha256
-from muniment.errors import Interrupted, MunimentError
+from muniment.errors import Interrupted, MunimentError, NotFound, UsageError
 from muniment.faces.errors import PersonNotAsked, named
-from muniment.faces.house import House
+from muniment.faces.house import Caller, House
+from muniment.faces.tools import resources
 from muniment.faces.tools.arguments import folder_of
 from muniment.faces.tools.questions import Questions
 from muniment.faces.tools.shape import Shape
 from muniment.faces.tools.table import TOOLS
-from muniment.faces.tools.tool import Answer, Client, Question, Reply, Tool
+from muniment.faces.tools.tool import Answer, Client, Question, Reply, Tool, refused
 from muniment.hosts.errors import WorkspaceMissing
 from muniment.message import say
+from muniment.path import printable
 
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
 
-ForClient = Callable[[str | None], House]
-"""Builds the house of one call; gets the folder that the client says it works in."""
+ForClient = Callable[[str | None, Caller | None], House]
+"""Builds the house of one call; gets the folder that the client says it works in, and who calls."""
 
 _GONE = (CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 """How it shows in a thread that the client waits no longer."""
+
+CALLER = "muniment.caller"
+"""Where the scope of an HTTP request says who makes it."""
 
 _ROOTS = "roots"
 _YES = "yes"
@@ -59,7 +65,7 @@ INSTRUCTIONS = (
     "handoff_send, nothing was dispatched. A workflow runs as a job: job_plan, the person's yes through "
     "job_confirm, then job_submit; what the documents do not say is job_gap, never a guess.\n"
     "desk_find tells where bytes of a digest lie and where they came from, and desk_verify reads again "
-    "whatever has a reference.\n"
+    "whatever has a reference. The resource muniment://show/REF holds what is recorded of it.\n"
     "A result that begins with “Archive blocked”, “Handoff blocked” or “Job blocked” means: stop, quote it, "
     "wait."
 )
@@ -80,16 +86,16 @@ def build_server(for_client: ForClient) -> Server[Any]:
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message="Unknown tool")
         try:
-            roots = await _roots(ctx, params)
-            if isinstance(roots, types.InputRequiredResult):
-                return roots
-            root = folder_of(str(roots[0].uri)) if roots else None
-            call, can_ask = _call_digest(params, root), _can_ask(ctx)
+            root = await _folder(ctx, params.input_responses)
+            if isinstance(root, types.InputRequiredResult):
+                return root
+            caller = _caller(ctx)
+            call, can_ask = _call_digest(params, root, caller), _can_ask(ctx)
             reply = _reply(questions, params, call)
             teller = _Teller(ctx, (*_GONE, anyio.get_cancelled_exc_class()))
             while True:
                 client = Client(teller, can_ask, reply)
-                work = partial(_work, partial(for_client, root), tool, params, client)
+                work = partial(_work, partial(for_client, root, caller), tool, params, client)
                 # Not abandoned when the client cancels: the act ends first, done or not begun.
                 found = await to_thread.run_sync(work, limiter=limiter)
                 if isinstance(found, Answer):
@@ -101,6 +107,50 @@ def build_server(for_client: ForClient) -> Server[Any]:
         except MunimentError as error:
             return _result(tool.refusal(error))
 
+    async def look(ctx: Context, root: str | None, act: Callable[[House], T]) -> T:
+        """Look at something in a house of its own, in a thread."""
+
+        def work() -> T:
+            house = for_client(root, _caller(ctx))
+            try:
+                return act(house)
+            finally:
+                house.close()
+
+        return await to_thread.run_sync(work, limiter=limiter)
+
+    async def list_resources(
+        ctx: Context, _: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        try:
+            root = await _folder(ctx, None)
+            if isinstance(root, types.InputRequiredResult):
+                # A list can ask for nothing, and what lies in another folder is not the client's.
+                return types.ListResourcesResult(resources=[])
+            found = await look(ctx, root, resources.recent)
+        except Exception as error:
+            raise _unread(error) from error
+        return types.ListResourcesResult(resources=[_resource(one) for one in found])
+
+    async def list_templates(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        found = [_template(one) for one in resources.TEMPLATES]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(
+        ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        try:
+            root = await _folder(ctx, params.input_responses)
+            if isinstance(root, types.InputRequiredResult):
+                return root
+            text = await look(ctx, root, lambda house: resources.read(house, params.uri))
+        except Exception as error:
+            raise _unread(error, params.uri) from error
+        content = types.TextResourceContents(uri=params.uri, mime_type=resources.MEDIA, text=text)
+        return types.ReadResourceResult(contents=[content])
+
     return Server(
         "muniment",
         version=__version__,
@@ -108,6 +158,9 @@ def build_server(for_client: ForClient) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
 
 
@@ -139,9 +192,62 @@ def _listed(shape: Shape) -> types.Tool:
     )
 
 
-async def _roots(
-    ctx: Context, params: types.CallToolRequestParams
-) -> list[types.Root] | types.InputRequiredResult:
+def _resource(one: resources.Recent) -> types.Resource:
+    return types.Resource(
+        name=one.reference,
+        title=one.template.title,
+        uri=one.uri,
+        description=f"Last event: {one.event.kind}, {one.event.at}.",
+        mime_type=resources.MEDIA,
+        annotations=types.Annotations(last_modified=one.event.at),
+    )
+
+
+def _template(one: resources.Template) -> types.ResourceTemplate:
+    return types.ResourceTemplate(
+        name=one.name,
+        title=one.title,
+        uri_template=one.form,
+        description=one.about,
+        mime_type=resources.MEDIA,
+    )
+
+
+def _unread(error: Exception, uri: str = "") -> MCPError:
+    """What a client gets in place of a resource: that there is none, or that it can not be read."""
+    ours = named(error)
+    missing = isinstance(ours, NotFound | UsageError)
+    return MCPError(
+        code=types.INVALID_PARAMS if missing else types.INTERNAL_ERROR,
+        message=refused("desk", ours),
+        data={"uri": printable(uri[: resources.URI_MOST]), "code": ours.code},
+    )
+
+
+def _caller(ctx: Context) -> Caller | None:
+    """Who calls over HTTP; None where there is but the one client that started the server."""
+    caller: Caller | None = None if ctx.request is None else ctx.request.scope[CALLER]
+    return caller
+
+
+Answers = Mapping[str, types.InputResponse]
+
+
+async def _folder(ctx: Context, answers: Answers | None) -> str | types.InputRequiredResult | None:
+    """The folder that the client works in, its first root; None when it does not tell any.
+
+    Over HTTP nobody is asked: the roots of a client elsewhere are no folders of this machine, and a
+    token is for the one workspace that is served.
+    """
+    if ctx.request is not None:
+        return None
+    roots = await _roots(ctx, answers)
+    if isinstance(roots, types.InputRequiredResult):
+        return roots
+    return folder_of(str(roots[0].uri)) if roots else None
+
+
+async def _roots(ctx: Context, answers: Answers | None) -> list[types.Root] | types.InputRequiredResult:
     """The folders that the client works in; none when it does not tell any."""
     able = ctx.session.client_capabilities
     if able is None or able.roots is None:
@@ -156,7 +262,7 @@ async def _roots(
                 where="MCP root", why=say("the client did not tell its roots: {finding}", finding=error)
             ) from error
         return answer.roots
-    given = (params.input_responses or {}).get(_ROOTS)
+    given = (answers or {}).get(_ROOTS)
     if given is None:
         return types.InputRequiredResult(input_requests={_ROOTS: types.ListRootsRequest()})
     if not isinstance(given, types.ListRootsResult):
@@ -171,10 +277,11 @@ def _can_ask(ctx: Context) -> bool:
     return found is not None and (found.form is not None or found.url is None)
 
 
-def _call_digest(params: types.CallToolRequestParams, root: str | None) -> Digest:
-    """What a question belongs to: this tool with these arguments in this folder."""
+def _call_digest(params: types.CallToolRequestParams, root: str | None, caller: Caller | None) -> Digest:
+    """What a question belongs to: this tool with these arguments in this folder, and who called it."""
+    tenant = None if caller is None else caller.tenant
     try:
-        return sha256(canonical([params.name, dict(params.arguments or {}), root]))
+        return sha256(canonical([params.name, dict(params.arguments or {}), root, tenant]))
     except NotJson:  # such arguments are refused, and nothing is asked
         return sha256(b"")
 
@@ -199,7 +306,7 @@ def _asking(ctx: Context, question: Question, token: str) -> types.InputRequired
     """The question in an interim result, with the roots: the client brings only its last answers."""
     requests: dict[str, types.InputRequest] = {_YES: _elicitation(question)}
     able = ctx.session.client_capabilities
-    if able is not None and able.roots is not None:
+    if ctx.request is None and able is not None and able.roots is not None:
         requests[_ROOTS] = types.ListRootsRequest()
     return types.InputRequiredResult(input_requests=requests, request_state=token)
 
