@@ -18,11 +18,11 @@ from typing import Any
 from muniment.backup.errors import FetchedDiffers, NoSuchEntry
 from muniment.backup.reading import Reading, bundle_path
 from muniment.backup.restore_model import Stored
-from muniment.bundle.extract import extract, extract_kept, extract_part, stays_inside
+from muniment.bundle.extract import extract, extract_kept, extract_part
 from muniment.bundle.gunzip import raw
 from muniment.bundle.manifest import BYTES_MOST, read_manifest
 from muniment.bundle.members import Member
-from muniment.bundle.model import MANIFEST, Packed
+from muniment.bundle.model import MANIFEST, Packed, stays_inside
 from muniment.bundle.model import Row as IndexRow
 from muniment.bundle.tar import wire
 from muniment.canonical import Json, NotJson, canonical, read_json

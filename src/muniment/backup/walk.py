@@ -13,9 +13,8 @@ from struct import pack
 from typing import NamedTuple
 
 from muniment.backup.excludes import Excludes, Reason, left_out_by_name
-from muniment.bundle.extract import stays_inside
 from muniment.bundle.manifest import Exclusion
-from muniment.bundle.model import Fault, too_far
+from muniment.bundle.model import Fault, stays_inside, too_far
 from muniment.bundle.segments import Look, Looked, Part, in_parts, mark, may_go_too_far
 from muniment.bundle.tar import wire
 from muniment.disk import platform

@@ -17,7 +17,7 @@ from muniment.bundle.errors import ContentsDiffer, OutsideLink
 from muniment.bundle.index import Index
 from muniment.bundle.join import Fetch
 from muniment.bundle.members import Member, Members
-from muniment.bundle.model import MANIFEST, Packed
+from muniment.bundle.model import MANIFEST, Packed, stays_inside
 from muniment.bundle.tar import END
 from muniment.bundle.tree import Chain
 from muniment.bundle.verify import (
@@ -291,26 +291,6 @@ class _Writer:
         kept = 0o1777 if member.kind is Kind.DIRECTORY else 0o777
         os.fchmod(fd, member.mode & kept)
         os.utime(fd, ns=(member.mtime_ns, member.mtime_ns))
-
-
-def stays_inside(path: str, target: str) -> bool:
-    """Whether a link's target, read without following any other link, lies in the link's section.
-
-    >>> stays_inside("files/workspace/a/b", "../c"), stays_inside("files/workspace/a", "../../x")
-    (True, False)
-    """
-    if target.startswith("/"):
-        return False
-    section = 3 if path.startswith("files/extra/") and path.count("/") > 2 else 2
-    names = path.split("/")[:-1]
-    for name in target.split("/"):
-        if name == "..":
-            if len(names) <= section:
-                return False
-            names.pop()
-        elif name not in ("", "."):
-            names.append(name)
-    return True
 
 
 def _open_up(root: Root, place: RelPath) -> None:

@@ -50,6 +50,26 @@ def too_far(path: bytes) -> bool:
     return len(path) > PATH_MOST or path.count(b"/") >= DEPTH_MOST
 
 
+def stays_inside(path: str, target: str) -> bool:
+    """Whether a link's target, read without following any other link, lies in the link's section.
+
+    >>> stays_inside("files/workspace/a/b", "../c"), stays_inside("files/workspace/a", "../../x")
+    (True, False)
+    """
+    if target.startswith("/"):
+        return False
+    section = 3 if path.startswith("files/extra/") and path.count("/") > 2 else 2
+    names = path.split("/")[:-1]
+    for name in target.split("/"):
+        if name == "..":
+            if len(names) <= section:
+                return False
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return True
+
+
 class Entry(NamedTuple):
     """One thing to be packed.
 

@@ -149,8 +149,9 @@ class Segment(NamedTuple):
 
     def last_entry(self) -> Entry:
         """The last one."""
-        count = self.part.number
-        return next(self._replace(part=self.part.between(count - 1, count)).entries())
+        _, facts, targets = self.part
+        alone = Part(self.part.last, facts[-_FACTS.size :], targets[targets.rfind(b"\0") + 1 :])
+        return next(self._replace(part=alone).entries())
 
     def entries(self) -> Iterator[Entry]:
         """All, one by one."""
