@@ -149,10 +149,10 @@ def test_a_ledger_that_refuses_the_undo(scene: Scene, monkeypatch: pytest.Monkey
     entry = kept(scene, "report.md")
     with monkeypatch.context() as patch:
 
-        def full(*_: object) -> None:
+        def full(*_: object, mode: int) -> None:
             raise NoSpace(where="ledger")
 
-        patch.setattr(type(scene.workspace.ledger), "_write", full)
+        patch.setattr("muniment.record.ledger.append", full)
         with pytest.raises(NoSpace):
             undo(scene.workspace, entry)
     assert place(scene, entry).exists() and not (scene.path / "report.md").exists()
@@ -162,7 +162,7 @@ def test_a_ledger_that_refuses_the_undo(scene: Scene, monkeypatch: pytest.Monkey
         raise DiskFault(fault="it can not be read")
 
     with monkeypatch.context() as patch:
-        patch.setattr("muniment.record.ledger.read_range", blind)
+        patch.setattr("muniment.record.chain.read_range", blind)
         with pytest.raises(NotRecorded):
             undo(scene.workspace, entry)
     assert (scene.path / "report.md").exists() and len(scene.journals()) == 1
@@ -237,11 +237,11 @@ def test_what_changed_is_not_copied_and_a_copy_that_is_not_recorded_goes(
 ) -> None:
     entry = kept(scene, "report.md")
 
-    def full(*_: object) -> None:
+    def full(*_: object, mode: int) -> None:
         raise NoSpace(where="ledger")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(scene.workspace.ledger), "_write", full)
+        patch.setattr("muniment.record.ledger.append", full)
         with pytest.raises(NoSpace):
             copy_out(scene.workspace, entry, scene.root, rel("copy.md"))
     assert not (scene.path / "copy.md").exists()

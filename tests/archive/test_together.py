@@ -128,10 +128,10 @@ def test_a_ledger_that_refuses_puts_everything_back(scene: Scene, monkeypatch: p
     scene.write("PLAN.md", b"# Plan\n")
     scene.write("results/a.txt")
 
-    def refuses(*_: object) -> None:
+    def refuses(*_: object, mode: int) -> None:
         raise NoSpace(where="ledger")
 
-    monkeypatch.setattr(type(scene.workspace.ledger), "_write", refuses)
+    monkeypatch.setattr("muniment.record.ledger.append", refuses)
     with untouched(scene, "PLAN.md", "results"), pytest.raises(NoSpace):
         scene.keep("PLAN.md", "results")
 
@@ -152,7 +152,7 @@ def test_a_ledger_that_wrote_and_can_not_be_read_back(
         return true(*arguments)[:-1] + b"?"
 
     with monkeypatch.context() as patch:
-        patch.setattr("muniment.record.ledger.read_range", blind)
+        patch.setattr("muniment.record.chain.read_range", blind)
         with pytest.raises(NotRecorded) as caught:
             scene.keep("report.md", "results")
     assert "report.md → archives/" in caught.value.where

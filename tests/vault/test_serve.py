@@ -178,6 +178,19 @@ def test_a_file_of_keys_that_others_may_read_is_refused(tmp_path: Path, mode: in
         read_keys(path)
 
 
+def test_keys_that_others_may_read_from_now_on_are_refused_from_now_on(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    add_key(path, clock=Ticking())
+    ring = KeyRing(path)
+    assert len(ring.keys()) == 1
+    path.chmod(0o644)
+    for _ in range(2):
+        with pytest.raises(BadKeys):
+            ring.keys()
+    path.chmod(0o600)
+    assert len(ring.keys()) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "{}", "[]", '{"v": 2, "keys": []}', '{"v": 1, "keys": [{}]}', '{"v": 1, "keys": [], "x": 1}',

@@ -16,10 +16,10 @@ from muniment.backup.excludes import Excludes
 from muniment.backup.model import Plan, Request
 from muniment.backup.rules_file import RulesFile
 from muniment.backup.survey import excludes_of, folders
-from muniment.backup.taking import Progress, Room, content_of, heading_of
+from muniment.backup.taking import Advance, Progress, Room, content_of, heading_of
 from muniment.bundle.gunzip import raw
 from muniment.bundle.join import join
-from muniment.bundle.model import MANIFEST, Extent, Fault
+from muniment.bundle.model import Extent, Fault
 from muniment.bundle.pack import Packing
 from muniment.bundle.verify import Verified, verify
 from muniment.disk.errors import named
@@ -89,11 +89,9 @@ class Filing:
 
 
 def _watched(packing: Packing, extents: Iterator[Extent], progress: Progress) -> Iterator[Extent]:
-    files = 0
+    advance = Advance(progress)
     for extent in extents:
-        if extent.path != MANIFEST.encode():
-            progress(extent.length, packing.files - files, os.fsdecode(extent.path).removeprefix("files/"))
-            files = packing.files
+        advance.to(packing, extent.path, extent.length)
         yield extent
 
 

@@ -23,7 +23,7 @@ from muniment.bundle.model import NOBODY, NOTE, Known, Note, Stretch
 from muniment.digest import sha256
 from muniment.disk import platform
 from muniment.disk.root import Root
-from muniment.disk.write import scratch_name
+from muniment.disk.write import file_system_now
 from muniment.errors import MunimentError
 from muniment.path import RelPath
 
@@ -402,20 +402,7 @@ def open_base(place: str, *, patience_s: float = 5) -> sqlite3.Connection:
 
 def _probe(root: Root) -> int:
     """Now, by the clock of the root's file system, in nanoseconds; 0 when nothing can be written."""
-    name = scratch_name()
     try:
-        folder = root.open_folder(_STATE)
+        return file_system_now(root, _STATE)
     except MunimentError:
         return 0
-    try:
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        try:
-            os.write(fd, b".")
-            return os.fstat(fd).st_mtime_ns
-        finally:
-            platform.close(fd)
-            os.unlink(name, dir_fd=folder)
-    except OSError:
-        return 0
-    finally:
-        platform.close(folder)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from pathspec import GitIgnoreSpec
 
 WORKSPACE = "workspace"
 DATA = "data"
@@ -63,8 +61,6 @@ class Excludes:
         self._globs: list[tuple[str, GitIgnoreSpec]] = []
         for pattern in self._user:
             if _GLOB_SIGNS.intersection(pattern):
-                from pathspec import GitIgnoreSpec  # slow to load, and most rules have no glob
-
                 self._globs.append((pattern, GitIgnoreSpec.from_lines([pattern])))
             else:
                 section, path = anchor(pattern)

@@ -42,6 +42,20 @@ def no_progress(size: int, files: int, path: str) -> None:
     """Nobody watches."""
 
 
+class Advance:
+    """Tells somebody how far a packing has come."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._files = 0
+
+    def to(self, packing: Packing, path: bytes, size: int) -> None:
+        """So many raw bytes more, up to a path; the manifest is not what anybody waits for."""
+        if path != MANIFEST.encode():
+            more, self._files = packing.files - self._files, packing.files
+            self._progress(size, more, os.fsdecode(path).removeprefix("files/"))
+
+
 class Room(Protocol):
     """What taking needs of the room."""
 
@@ -211,13 +225,7 @@ class Taking:
         return content
 
     def _pack(self, content: Content, cache: Cache, progress: Progress) -> Packing:
-        files = 0
-
-        def passed(last: bytes, size: int) -> None:
-            nonlocal files
-            progress(size, packing.files - files, os.fsdecode(last).removeprefix("files/"))
-            files = packing.files
-
+        advance = Advance(progress)
         packing = Packing(
             content,
             content,
@@ -226,16 +234,13 @@ class Taking:
             memory=cache,
             have=self.upload.has,
             shared=content.shared,
-            passed=passed,
+            passed=lambda path, size: advance.to(packing, path, size),
             prove=self.room.workspace.entropy if self.upload.vault.in_process else None,
         )
         with closing(iter(packing)) as extents:
             for extent in extents:
                 self.upload.take(extent)
-                if extent.path != MANIFEST.encode():
-                    path = os.fsdecode(extent.path).removeprefix("files/")
-                    progress(extent.length, packing.files - files, path)
-                    files = packing.files
+                advance.to(packing, extent.path, extent.length)
         self.upload.flush()
         return packing
 

@@ -141,11 +141,12 @@ def mint(path: Path, user: str, *, clock: Clock, claim: str, days: int = DAYS) -
 
 
 class KeyRing:
-    """The keys of a file, read again when the file is another one: rotation needs no new start."""
+    """The keys of a file, read again when the file is another one, or who may read it: rotation needs no
+    new start."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._face: tuple[int, int, int] | None = None
+        self._face: tuple[int, int, int, int, int] | None = None
         self._keys: Sequence[Key] = ()
 
     def keys(self) -> Sequence[Key]:
@@ -155,7 +156,7 @@ class KeyRing:
         except OSError:
             face = None
         else:
-            face = (found.st_ino, found.st_mtime_ns, found.st_size)
+            face = (found.st_ino, found.st_mode, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
         if face is None or face != self._face:
             self._keys = read_keys(self.path)
             self._face = face
