@@ -106,6 +106,36 @@ def test_it_gives_the_same(place: Place, forked: list[int], how: dict[str, Any])
         os.kill(pid, 0)
 
 
+def test_who_else_lists_the_same_folder_takes_nothing_away(place: Place) -> None:
+    """How far a listing has come belongs to what was opened, which a forked process shares."""
+    wanted = list(place.walk().parts())
+    with os.scandir(place.fd) as other:
+        next(other)
+        assert list(place.walk().parts()) == wanted
+        assert list(place.walk().parts()) == wanted
+
+
+def test_a_process_that_is_lost_while_it_lists_takes_nothing_away(
+    place: Place, forked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, pid = place.walk(), os.getpid()
+    wanted = one_by_one(here.parts())
+    scandir = os.scandir
+
+    def cut(fd: int) -> Any:
+        listing = scandir(fd)
+        if os.getpid() != pid:
+            next(listing)
+            os._exit(1)
+        return listing
+
+    monkeypatch.setattr(os, "scandir", cut)
+    walk = place.walk()
+    with WalksAhead([walk]) as ahead:
+        assert one_by_one(ahead.parts(walk)) == wanted
+    assert forked and walk.exclusions == here.exclusions
+
+
 def test_what_could_not_be_read_is_told(
     place: Place, forked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,18 @@ def test_files_that_change_after_the_plan(tmp_path: Path) -> None:
     assert len(result.facts["plan_summary"]["warnings"]) == 4
 
 
+def test_two_walks_at_once_take_nothing_from_each_other(tmp_path: Path) -> None:
+    """How far a listing has come belongs to what was opened, not to its descriptor."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"x")
+    fd = os.open(tmp_path, os.O_RDONLY)
+    with Tree(fd) as tree, os.scandir(fd) as other:
+        next(other)
+        assert [entry.path for entry in tree.entries("f")] == ["f", "f/a", "f/b"]
+        assert [entry.path for entry in tree.entries("f")] == ["f", "f/a", "f/b"]
+    os.close(fd)
+
+
 def test_a_small_file_that_became_very_large_is_told_to_be_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

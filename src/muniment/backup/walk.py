@@ -28,7 +28,6 @@ SPECIAL_FILE = "special_file"
 FOLDED = "folded_into_database"
 UNREADABLE = "unreadable"
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_LEAST = 512
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR)
@@ -101,8 +100,11 @@ class Walk:
     def parts(self) -> Iterator[Seen | Many]:
         """Everything, much of it many at once."""
         # One folder in another: its descriptor, what is still to come of it, its path.
-        open_ = [(self.fd, self._listed(self.fd, ""), "")]
+        open_: list[tuple[int, Iterator[Part | Seen | str], str]] = []
         try:
+            top = self._opened(self.fd, ".", "")
+            if top is not None:
+                open_.append((top, self._listed(top, ""), ""))
             while open_:
                 fd, parts, prefix = open_[-1]
                 for part in parts:
@@ -119,11 +121,9 @@ class Walk:
                     else:
                         yield Many(prefix, part)
                 else:
-                    open_.pop()
-                    if open_:
-                        platform.close(fd)
+                    platform.close(open_.pop()[0])
         finally:
-            for fd, *_ in open_[1:]:
+            for fd, *_ in open_:
                 platform.close(fd)
 
     def _listed(self, fd: int, prefix: str) -> Iterator[Part | Seen | str]:
@@ -203,9 +203,10 @@ class Walk:
         return why is not None
 
     def _opened(self, fd: int, name: str, rel: str) -> int | None:
-        """A folder; none when it is gone, or can not be opened."""
+        """A folder; none when it is gone, or can not be opened.  The section too is opened anew (`.`):
+        another process may list it, see `platform.open_again`."""
         try:
-            return os.open(name, _FOLDER, dir_fd=fd)
+            return os.open(name, platform.FOLDER, dir_fd=fd)
         except FileNotFoundError:
             return None
         except OSError as error:

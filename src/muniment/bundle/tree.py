@@ -19,7 +19,6 @@ from muniment.disk.errors import system_reason
 from muniment.message import say
 from muniment.path import RelPath
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -45,7 +44,7 @@ class Chain:
             same += 1
         self._cut(same)
         for name in names[same:]:
-            fd = os.open(name, FOLDER, dir_fd=self._fds[-1] if self._fds else self._root)
+            fd = os.open(name, platform.FOLDER, dir_fd=self._fds[-1] if self._fds else self._root)
             self._fds.append(fd)
             self._names.append(name)
         return self._fds[-1] if self._fds else self._root
@@ -111,7 +110,7 @@ class Tree:
         # One folder in another: its descriptor, what is still to come of it, its places.
         open_: list[tuple[int, Iterator[Part | str], str, str]] = []
         try:
-            fd = os.dup(chain.folder(list(names)))
+            fd = platform.open_again(chain.folder(list(names)))
             yield Segment("", "", Part.of([wire(prefix)], [(prefix, os.fstat(fd), "")]))
             place, origin = f"{prefix}/", "".join(f"{name}/" for name in names)
             open_.append((fd, self._parts(fd, place), place, origin))
@@ -121,7 +120,7 @@ class Tree:
                     if isinstance(part, str):
                         place, origin = f"{place}{part}/", f"{origin}{part}/"
                         try:
-                            inner = os.open(part, FOLDER, dir_fd=fd)
+                            inner = os.open(part, platform.FOLDER, dir_fd=fd)
                         except OSError as error:
                             self._unreadable(place, error)
                             place, origin = open_[-1][2:]

@@ -114,6 +114,15 @@ def _fill_claimed(source_fd: int, source: str, target_fd: int, target: str) -> N
         raise
 
 
+def open_again(fd: int) -> int:
+    """An open folder once more, for who lists it.
+
+    How far a listing has come belongs to what `open` made, and all descriptors that a `dup` or a fork
+    made of it share it: who lists one takes the names from who lists another.
+    """
+    return os.open(".", FOLDER, dir_fd=fd)
+
+
 def close(fd: int) -> None:
     """Let a descriptor go.  An error says nothing here: whoever wrote through it has asked for a
     sync before, and the kernel has let the descriptor go in any case."""

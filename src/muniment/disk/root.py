@@ -109,7 +109,7 @@ class Root:
 
     def _again(self) -> int:
         with named(self.path):
-            return os.open(".", platform.FOLDER, dir_fd=self.fd)
+            return platform.open_again(self.fd)
 
     def _step(self, fd: int, name: str, done: tuple[str, ...]) -> int:
         try:
