@@ -378,7 +378,7 @@ def test_a_piece_is_proven_once(world: World, monkeypatch: pytest.MonkeyPatch, w
         return check(piece, claim, entropy)
 
     monkeypatch.setattr(extent, "check", counting)
-    for module in ("muniment.bundle.pack.check", "muniment.vault.store.check"):
+    for module in ("muniment.bundle.making.check", "muniment.vault.store.check"):
         monkeypatch.setattr(module, counting)
     monkeypatch.setattr("muniment.bundle.pack.may_fork", lambda: False)
     world.workers = workers

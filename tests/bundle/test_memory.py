@@ -15,8 +15,9 @@ from muniment.bundle.errors import BadExtent
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import Limits, raw
 from muniment.bundle.index import Index
+from muniment.bundle.making import Unsorted
 from muniment.bundle.model import NOBODY, NOTE, Entry, Known, Row, Stretch
-from muniment.bundle.pack import Packing, Unsorted
+from muniment.bundle.pack import Packing
 from muniment.bundle.tree import Tree
 from muniment.bundle.vault import Limits as TenantLimits
 from muniment.bundle.vault import Listing
@@ -36,6 +37,10 @@ class Notebook:
 
     def stretch(self, first: bytes, key: bytes) -> Stretch | None:
         return self.stretches.get((first, key))
+
+    @property
+    def blank(self) -> bool:
+        return not self.notes
 
     def recall(self, key: bytes) -> Known | None:
         return self.notes.get(key)

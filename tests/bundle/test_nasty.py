@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.bundle.worlds import HEADING, chunks, pack_folder
 
-from muniment.bundle import pack
+from muniment.bundle import making
 from muniment.bundle.extract import extract
 from muniment.bundle.gunzip import raw
 from muniment.bundle.join import join
@@ -275,7 +275,7 @@ def test_two_walks_at_once_take_nothing_from_each_other(tmp_path: Path) -> None:
 def test_a_small_file_that_became_very_large_is_told_to_be_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pack, "GROWN_MOST", 100_000)
+    monkeypatch.setattr(making, "GROWN_MOST", 100_000)
     (tmp_path / "grown").write_bytes(b"x")
 
     class Growing:

@@ -179,6 +179,73 @@ def test_helpers_pack_the_same_bytes(tmp_path: Path) -> None:
         assert done.stdout.split(" ", 1) == [want, f"{began} []\n"], done.stderr
 
 
+WHOLE = """
+import hashlib, os, sys
+from muniment.bundle import pack, stretches
+from muniment.bundle.join import join
+from muniment.bundle.tree import Tree
+from tests.bundle.test_memory import Notebook
+from tests.bundle.worlds import HEADING
+folder, workers, blank, most = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "blank", int(sys.argv[4])
+pack.BATCH, stretches.ENDS_IN, stretches.FRESH_MOST = 1, 1, most
+me, lost = os.getpid(), len(sys.argv) > 5
+class Memory(Notebook):
+    blank = property(lambda self: blank)
+class Source(Tree):
+    def open(self, entry):
+        if entry.path.endswith("/11.txt"):
+            raise PermissionError(13, "Permission denied")
+        if lost and os.getpid() != me and entry.path.endswith("/7.txt"):
+            os.kill(os.getpid(), 9)
+        return super().open(entry)
+fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+memory = Memory()
+asked = []
+given = pack.Crew.give
+pack.Crew.give = lambda self, job: asked.extend(map(type, job)) or given(self, job)
+with Source(fd) as tree:
+    packing = pack.Packing(
+        tree.segments("files/workspace"),
+        tree,
+        HEADING,
+        workers=workers,
+        memory=memory,
+        shared=lambda entry: True,
+    )
+    data = b"".join(join(packing))
+def name(data):
+    return hashlib.sha256(data).hexdigest()
+print(name(data), packing.files, packing.size, [str(fault) for fault in packing.faults])
+print(name(repr((memory.notes, memory.stretches)).encode()), *sorted({one.__name__ for one in asked}))
+"""
+
+
+@pytest.mark.skipif(not platform.LINUX, reason="helpers are forked on Linux only")
+def test_a_stretch_is_planned_by_a_helper_as_the_first_process_would_have(tmp_path: Path) -> None:
+    rng = random.Random(9)
+    for number in range(900):
+        place = tmp_path / "tree" / f"d{number % 9}" / f"e{number % 5}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_bytes(b"%d" % number * rng.randrange(1800))
+    (tmp_path / "tree" / "d3" / "large").write_bytes(rng.randbytes(700_000))
+    (tmp_path / "tree" / "d4" / "link").symlink_to("e1")
+    (tmp_path / "tree" / os.fsdecode(b"d5 \xff")).write_bytes(b"latin")
+
+    def packed(*how: str) -> list[str]:
+        call = [sys.executable, "-c", WHOLE, str(tmp_path / "tree"), *how]
+        done = subprocess.run(call, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+        return done.stdout.splitlines()
+
+    wanted, noted = packed("0", "known", "1")
+    assert " 901 " in wanted and "/11.txt" in wanted
+    assert packed("2", "known", "2000000") == [wanted, f"{noted} list"]
+    for most, whole in (("-1", " list"), ("300000", " list tuple"), ("2000000", " list tuple")):
+        assert packed("0", "blank", most) == [wanted, noted]
+        for workers in ("1", "2"):
+            assert packed(workers, "blank", most) == [wanted, noted + whole]
+    assert packed("2", "blank", "2000000", "lost") == [wanted, f"{noted} list tuple"]
+
+
 LOST = PACK.replace(
     "pack.Crew = Crew",
     """

@@ -141,6 +141,7 @@ class Cache:
         self._forgets = False
         self.lied = False
         self._begin()
+        self.blank = self._row("SELECT 1 FROM groups LIMIT 1") is None
 
     @classmethod
     def open(cls, folder: Path, vault: str, root: Root, *, fresh: bool = False) -> Cache:
@@ -250,7 +251,7 @@ class Cache:
 
     def recall(self, key: bytes) -> Known | None:
         """What is known of a group, if the vault still has all of it (called by the packer)."""
-        if self.lied:
+        if self.lied or self.blank:
             return None
         place, (known, when) = self._find(key)
         if known is None:
@@ -304,10 +305,10 @@ class Cache:
         sound = seal == _seal(place, key, size, checked, record) and _fits(record)
         return (number, key, record) if sound else (0, b"", b"")
 
-    def _row(self, query: str, key: bytes | int) -> Any:
+    def _row(self, query: str, *values: bytes | int) -> Any:
         """One row of what is known; a memory that can not be read knows nothing, and is not needed."""
         try:
-            return self._base.execute(query, (key,)).fetchone()
+            return self._base.execute(query, values).fetchone()
         except sqlite3.Error:
             return None
 

@@ -12,7 +12,7 @@ from typing import IO
 
 from muniment.bundle import tar
 from muniment.bundle.cuts import cut_after
-from muniment.bundle.manifest import LEAD, Text
+from muniment.bundle.manifest import LEAD, Rows, Text, row_of
 from muniment.bundle.model import MANIFEST, Entry, Extent, Packed
 from muniment.bundle.tar import wire
 from muniment.evidence import Kind
@@ -65,6 +65,21 @@ class Listing:
             done = cut
         self._rows += self._text.more(files)
 
+    def add_rows(self, rows: Rows) -> None:
+        """The rows of files that follow each other."""
+        first, (text, *others), files, size = rows
+        if not self._text.goes_on:
+            # Before the first row stands something else: it may be cut where others are not.
+            self.add(Packed(*first))
+            text, files, size = text[len(LEAD + row_of(*first)) :], files - 1, size - first[1]
+            if others and not text:
+                text, *others = others
+        self._text.count(files, size)
+        self._rows.append(text)
+        for text in others:
+            self._cut()
+            self._rows.append(text)
+
     def finish(self, warnings: Sequence[str]) -> Iterator[Extent]:
         """The manifest's record, its opening, its rows and its end."""
         self._cut()
@@ -82,10 +97,10 @@ class Listing:
             yield self._make(end[start : start + OPENING_MOST], PATH)
 
     def _cut(self) -> None:
-        if not self._rows:
-            return
         raw = "".join(self._rows).encode("ascii")
         self._rows = []
+        if not raw:
+            return
         self._size += len(raw)
         name, length, crc, _, piece = self._make(raw, PATH)
         if piece is not None:

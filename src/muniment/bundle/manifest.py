@@ -51,6 +51,16 @@ class Heading:
     warnings: Sequence[str] = ()
 
 
+class Rows(NamedTuple):
+    """Rows that go on after others: path, size and digest of the first file, the text of all, parted where
+    it is to be cut, and how many files and bytes they tell of."""
+
+    first: tuple[str, int, str]
+    text: Sequence[str]
+    files: int
+    size: int
+
+
 class Text:
     """Writes a manifest's text in stretches: `opening`, then a row a file, then `closing`.
 
@@ -107,9 +117,13 @@ class Text:
         for path, size, digest in files:
             total += size
             rows.append(LEAD + row_of(path, size, digest))
-        self.files += len(rows)
-        self.size = total
+        self.count(len(rows), total - self.size)
         return rows
+
+    def count(self, files: int, size: int) -> None:
+        """So many files and bytes more, whose rows were written elsewhere."""
+        self.files += files
+        self.size += size
 
     def closing(self, warnings: Sequence[str]) -> str:
         """Everything after the last row; `warnings` are added to the heading's."""

@@ -177,6 +177,11 @@ NOBODY = bytes(32)
 class Memory(Protocol):
     """The packer's memory between runs: of stretches as a whole, and of the groups in them."""
 
+    @property
+    def blank(self) -> bool:
+        """Whether there is nothing that it could know of a group."""
+        ...
+
     def stretch(self, first: bytes, key: bytes) -> Stretch | None:
         """What the stretch that begins at that path gave, if it had that key then and its extents are
         surely still there."""

@@ -7,11 +7,9 @@ workers, because nothing that decides a cut depends on them.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import pickle
-import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,17 +17,29 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 from muniment.bundle import tar
 from muniment.bundle.crew import Crew, Odd, may_fork, uncollected
-from muniment.bundle.cuts import MEASURED, CutRules, cut_after, pieces
-from muniment.bundle.extent import check, make_extent
+from muniment.bundle.cuts import MEASURED, CutRules, pieces
 from muniment.bundle.index import Index, IndexWriter
 from muniment.bundle.listing import Listing
-from muniment.bundle.manifest import Heading, Text
+from muniment.bundle.making import (
+    CHANGED,
+    Group,
+    Groups,
+    Made,
+    Maker,
+    Piece,
+    Step,
+    face,
+    key_of,
+    regular,
+    require_later,
+    unreadable,
+)
+from muniment.bundle.manifest import Heading, Rows, Text
 from muniment.bundle.model import (
-    BLOCK,
     MANIFEST,
     Entry,
     Extent,
@@ -41,8 +51,8 @@ from muniment.bundle.model import (
     Source,
     too_far,
 )
-from muniment.bundle.segments import Segment, one_by_one
-from muniment.bundle.stretches import End, Kept, Recorder, Told, in_stretches
+from muniment.bundle.segments import Part, Segment, one_by_one
+from muniment.bundle.stretches import End, Fresh, Kept, Recorder, Sheet, Told, in_stretches
 from muniment.bundle.tar import wire
 from muniment.disk import platform
 from muniment.disk.errors import system_reason
@@ -60,85 +70,75 @@ BATCH_MOST = 4096
 AHEAD = 3
 """Batches in flight for each worker."""
 
-TRIES = 3
-"""How often a file that changes under the reader is read."""
-
-GROWN_MOST = 64 << 20
-"""So many bytes are packed of a file that was small when it was listed and is now larger than that."""
-
 SPOOL = 8 << 20
 """Bytes of deflated manifest that are kept in memory; more goes to a temporary file."""
 
 
-class Unsorted(ValueError):
-    """The entries do not come in the order of their paths, or a path stands twice."""
-
-
-class _Group(NamedTuple):
-    """Small entries that make one extent; `size` is what it will have, in raw bytes."""
-
-    members: list[Entry]
-    key: bytes | None
-    size: int
-
-
-class _Piece(NamedTuple):
-    """Raw bytes that make one extent of a large file."""
-
-    raw: bytes
-    path: bytes
-
-
-class _Made(NamedTuple):
-    """What came of one group or piece; `more` when the same file goes on in the next."""
-
-    extents: list[Extent]
-    files: list[Packed]
-    faults: list[Fault]
-    key: bytes | None = None
-    more: bool = False
-    members: int = 1
-    kept: Kept | None = None
-
-
-_Step = _Group | _Piece | _Made
 _Fields = tuple[Any, ...]
-_Told = tuple[list[_Fields], list[_Fields], bytes, bool]
-"""What helpers send: extents and files as plain tuples, pickled faults, whether it may be remembered."""
+_Asked = list[_Fields] | tuple[_Fields, ...]
+"""What helpers are asked for: the entries of a group, or the segments of a stretch."""
 
-_Crew = Crew[list[list[_Fields]], list[_Told]]
-_Pending = Future[list[_Made]] | int | None
+_Told = tuple[list[_Fields], list[_Fields], bytes, bool, _Fields | None, _Fields | None]
+"""What helpers send: extents and files as plain tuples, pickled faults, whether it may be remembered; of
+a stretch its sheet and rows."""
+
+_Crew = Crew[list[_Asked], list[_Told]]
+_Pending = Future[list[Made]] | int | None
 
 
-def _weight(step: _Step) -> int:
+def _weight(step: Step) -> int:
     """Raw bytes that are to be worked on."""
-    if isinstance(step, _Group):
+    if isinstance(step, _SMALL):
         return step.size
-    return len(step.raw) if isinstance(step, _Piece) else 0
+    return len(step.raw) if isinstance(step, Piece) else 0
 
 
-def _for_helper(group: _Group) -> list[_Fields]:
+def _for_helper(step: Group | Fresh) -> _Asked:
+    if isinstance(step, Fresh):
+        return tuple((place, origin, tuple(part)) for place, origin, part in step.run)
     return [
         (path, kind.value, mode, mtime_ns, size, target, b"", origin, content)
-        for path, kind, mode, mtime_ns, size, target, _, origin, content in group.members
+        for path, kind, mode, mtime_ns, size, target, _, origin, content in step.members
     ]
 
 
-def _from_helper(step: _Step, told: _Told) -> _Made:
-    """What a helper made of a group; where all went well, its files are those of the group."""
-    assert isinstance(step, _Group)
-    extents, files, faults, remembered = told
-    return _Made(
+def _asked(asked: _Asked) -> Group | Fresh:
+    """In the helper: what it is to make."""
+    if isinstance(asked, tuple):
+        return Fresh(b"", b"", [Segment(place, origin, Part(*part)) for place, origin, part in asked], 0)
+    return Group([Entry(path, _KINDS[kind], *rest) for path, kind, *rest in asked], b"", 0)
+
+
+def _told(made: Made) -> _Told:
+    """In the helper: what it made."""
+    return (
+        [tuple(one) for one in made.extents],
+        [tuple(one) for one in made.files],
+        pickle.dumps(made.faults) if made.faults else b"",
+        made.key is not None,
+        made.sheet.plain() if made.sheet else None,
+        tuple(made.rows) if made.rows else None,
+    )
+
+
+def _from_helper(step: Step, told: _Told) -> Made:
+    """What a helper made; where all went well, its files are those that it was asked for."""
+    extents, files, faults, remembered, sheet, rows = told
+    return Made(
         [_extent(one) for one in extents],
         [_packed(one) for one in files],
         pickle.loads(faults) if faults else [],
-        step.key if remembered else None,
+        step.key if remembered and isinstance(step, Group | Fresh) else None,
+        first=step.first if isinstance(step, Fresh) else b"",
+        sheet=Sheet.of(sheet) if sheet else None,
+        rows=Rows(*rows) if rows else None,
     )
 
 
 # Past the named tuple's own `__new__`, which takes thrice as long.
 _extent = partial(tuple.__new__, Extent)
 _packed = partial(tuple.__new__, Packed)
+_SMALL = Group | Fresh
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -146,12 +146,13 @@ class Packing:
     """One run of the packer: iterate it for the extents in stream order, then ask for the rest.
 
     `workers` threads help the calling one; 0 does everything in it.  Where `shared` says of all small
-    files of a group that a forked process can open them too, as many helpers pack them (ADR 0103).
-    `memory` and `have` save reading and deflating what is known to be kept already; of a stretch that
-    the memory knows as a whole no extent is given out, but `passed` is told its last path and its raw
-    bytes.  With `prove` each piece is checked where it was made, as a vault checks what is handed in, so that
-    one in the same process need not do that.  `faults`, `index`, `files` and `size` (of all files, in bytes)
-    are complete when the iteration has ended.
+    files of a group that a forked process can open them too, as many helpers pack them (ADR 0103); what
+    stands in segments it can open in any case.  `memory` and `have` save reading and deflating what is
+    known to be kept already; of a stretch that the memory knows as a whole no extent is given out, but
+    `passed` is told its last path and its raw bytes.  Where it knows nothing at all, stretches are planned
+    where they are packed (ADR 0109).  With `prove` each piece is checked where it was made, as a vault checks
+    what is handed in, so that one in the same process need not do that.  `faults`, `index`, `files` and
+    `size` (of all files, in bytes) are complete when the iteration has ended.
     """
 
     def __init__(
@@ -176,8 +177,7 @@ class Packing:
         self._rules = rules
         self._workers = workers
         self._memory = memory
-        self._have = have
-        self._prove = prove
+        self._maker = Maker(source, rules, have, prove)
         self._alone = False
         self._rows = IndexWriter()
         self._text = Text(heading)
@@ -206,7 +206,7 @@ class Packing:
     def __iter__(self) -> Generator[Extent, None, None]:
         with uncollected(), SpooledTemporaryFile(max_size=SPOOL) as spool:
             created = int(self._heading.created_at.timestamp())
-            listing = Listing(self._text, created, self._rules.text_mean, spool, self._extent)
+            listing = Listing(self._text, created, self._rules.text_mean, spool, self._maker.extent)
             recorder = Recorder(self._memory, self._told) if self._memory else None
             number = -1
             for number, made in enumerate(self._made()):
@@ -216,27 +216,35 @@ class Packing:
                     self._pass(made.kept, listing)
                     continue
                 self.faults += made.faults
+                if made.sheet:
+                    if made.rows:
+                        listing.add_rows(made.rows)
+                    if self._memory:
+                        made.sheet.tell(self._memory, made.first, made.key or b"")
+                    yield from self._indexed(made.extents)
+                    continue
+                sheet = recorder.sheet if recorder else None
                 for packed in made.files:
                     cut = listing.add(packed)
-                    if recorder:
-                        recorder.file(packed, cut)
-                for extent in made.extents:
-                    self._rows.add(extent)
-                    if recorder:
-                        recorder.extent(extent)
+                    if sheet:
+                        sheet.file(packed, cut)
+                for extent in self._indexed(made.extents):
+                    if sheet:
+                        sheet.extent(extent)
                     yield extent
-                if recorder and not made.more:
-                    recorder.group(made.key, self._members.popleft())
+                if sheet and not made.more:
+                    sheet.group(made.key, self._members.popleft())
             if recorder:
                 recorder.before(number + 1)
-            for extent in listing.finish(
-                [f"{printable(fault.path)}: {fault.finding}" for fault in self.faults]
-            ):
-                self._rows.add(extent)
-                yield extent
-        end = self._extent(tar.END, wire(MANIFEST))
-        self._rows.add(end)
-        yield end
+            yield from self._indexed(
+                listing.finish([f"{printable(fault.path)}: {fault.finding}" for fault in self.faults])
+            )
+        yield from self._indexed([self._maker.extent(tar.END, wire(MANIFEST))])
+
+    def _indexed(self, extents: Iterable[Extent]) -> Iterator[Extent]:
+        for extent in extents:
+            self._rows.add(extent)
+            yield extent
 
     def _pass(self, kept: Kept, listing: Listing) -> None:
         """What is known is not given out."""
@@ -246,15 +254,15 @@ class Packing:
         listing.add_many(kept.files(), known.cuts)
         self._passed(kept.last, self._rows.raw - before)
 
-    def _made(self) -> Iterator[_Made]:
+    def _made(self) -> Iterator[Made]:
         """Everything made, in stream order, with a bounded number of batches in flight."""
         if not self._workers:
             for batch in self._batches():
-                yield from self._work(batch)
+                yield from map(self._maker.make, batch)
             return
         self._alone = self._shared is None or not may_fork()
         most = AHEAD * self._workers
-        flying: deque[tuple[_Pending, Sequence[_Step]]] = deque()
+        flying: deque[tuple[_Pending, Sequence[Step]]] = deque()
         busy = size = 0
         with ExitStack() as held:
             pool = held.enter_context(ThreadPoolExecutor(self._workers, "pack"))
@@ -265,13 +273,13 @@ class Packing:
                     if not self._alone and crew is None and size >= BATCH:
                         # Not before there is something to do, and before there is a thread.
                         with self._or_alone():
-                            crew = held.enter_context(Crew(self._pack_groups, self._workers))
+                            crew = held.enter_context(Crew(self._help, self._workers))
                     pending: _Pending = None
-                    groups = self._for_helpers(batch) if crew and not self._alone else None
-                    if crew and groups:
+                    steps = self._for_helpers(batch) if crew and not self._alone else None
+                    if crew and steps:
                         with self._or_alone():
-                            pending = crew.give([_for_helper(group) for group in groups])
-                    elif (crew or self._alone) and any(not isinstance(step, _Made) for step in batch):
+                            pending = crew.give([*map(_for_helper, steps)])
+                    elif (crew or self._alone) and any(not isinstance(step, Made) for step in batch):
                         pending = pool.submit(self._work, batch)
                     flying.append((pending, batch))
                     busy += pending is not None
@@ -285,7 +293,7 @@ class Packing:
                     if isinstance(waiting, Future):
                         waiting.cancel()
 
-    def _landed(self, crew: _Crew | None, pending: _Pending, batch: Sequence[_Step]) -> Iterable[_Made]:
+    def _landed(self, crew: _Crew | None, pending: _Pending, batch: Sequence[Step]) -> Iterable[Made]:
         if isinstance(pending, Future):
             return pending.result()
         if pending is not None and crew and not self._alone:
@@ -301,23 +309,31 @@ class Packing:
         except Odd:
             self._alone = True
 
-    def _for_helpers(self, batch: Sequence[_Step]) -> list[_Group] | None:
-        """The groups of a batch, if helpers can open all that is in them."""
+    def _for_helpers(self, batch: Sequence[Step]) -> list[Group | Fresh] | None:
+        """The steps of a batch, if helpers can open all that is in them."""
         shared = self._shared
-        groups = [step for step in batch if isinstance(step, _Group)]
-        if len(groups) < len(batch) or shared is None:
+        steps = [step for step in batch if isinstance(step, _SMALL)]
+        if len(steps) < len(batch) or shared is None:
             return None
-        return groups if all(shared(entry) for group in groups for entry in group.members) else None
+        groups = [step for step in steps if isinstance(step, Group)]
+        return steps if all(shared(entry) for group in groups for entry in group.members) else None
+
+    def _work(self, batch: Sequence[Step]) -> list[Made]:
+        return [*map(self._maker.make, batch)]
+
+    def _help(self, batch: list[_Asked]) -> list[_Told]:
+        """What a helper does."""
+        return [_told(self._maker.make(_asked(one))) for one in batch]
 
     # Planning, in the calling thread.
 
-    def _batches(self) -> Iterator[list[_Step]]:
-        batch: list[_Step] = []
+    def _batches(self) -> Iterator[list[Step]]:
+        batch: list[Step] = []
         size = 0
         for step in self._steps():
-            kept = isinstance(step, _Made) and step.kept is not None
+            kept = isinstance(step, Made) and step.kept is not None
             if batch and (
-                kept or (self._shared and isinstance(step, _Group) is not isinstance(batch[-1], _Group))
+                kept or (self._shared and isinstance(step, _SMALL) is not isinstance(batch[-1], _SMALL))
             ):
                 yield batch
                 batch, size = [], 0
@@ -332,7 +348,7 @@ class Packing:
         if batch:
             yield batch
 
-    def _steps(self) -> Iterator[_Step]:
+    def _steps(self) -> Iterator[Step]:
         """What is to be made, in order; the stretches it belongs to are told beside it."""
         number = 0
         for step in self._plan():
@@ -343,247 +359,109 @@ class Packing:
                 self._told[-1].end = number
             else:
                 number += 1
-                if isinstance(step, _Group):
+                if isinstance(step, Group):
                     self._members.append(len(step.members))
-                elif isinstance(step, _Made) and not step.kept:
+                elif isinstance(step, Made) and not step.kept:
                     self._members.append(step.members)
                 yield step
 
-    def _plan(self) -> Iterator[_Step | Told | End]:
+    def _plan(self) -> Iterator[Step | Told | End]:
         rules, memory = self._rules, self._memory
-        group: list[Entry] = []
-        size = 0
+        groups = Groups(rules)
         before = b""
         for entry in (
             one_by_one(self._entries) if memory is None else in_stretches(self._entries, rules, memory)
         ):
+            if isinstance(entry, Kept | Fresh):
+                require_later(before, entry.first)
+                before = entry.last
+                yield entry if isinstance(entry, Fresh) else Made([], [], [], kept=entry)
+                continue
             if not isinstance(entry, Entry):
-                if isinstance(entry, Kept):
-                    _require_later(before, entry.first)
-                    before = entry.last
-                    yield _Made([], [], [], kept=entry)
-                else:
-                    if group:
-                        assert isinstance(entry, End) and entry.last
-                        yield self._group(group, size)
-                        group, size = [], 0
-                    yield entry
+                for members, size in groups.close():
+                    assert isinstance(entry, End) and entry.last
+                    yield self._group(members, size)
+                yield entry
                 continue
             path = wire(entry.path)
-            _require_later(before, path)
+            require_later(before, path)
             before = path
             if too_far(path):
-                yield _Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
-                continue
-            room = tar.room(entry, path)
-            large = entry.size > rules.large
-            if group and (large or size + room > rules.cap):
-                yield self._group(group, size)
-                group, size = [], 0
-            if large:
+                yield Made([], [], [Fault(entry.path, "left_out", TOO_FAR)])
+            elif entry.size > rules.large:
+                for members, size in groups.close():
+                    yield self._group(members, size)
                 yield from self._large(entry, path)
-                continue
-            group.append(entry)
-            size += room
-            if cut_after(path, room, rules.mean):
-                yield self._group(group, size)
-                group, size = [], 0
-        if group:
-            yield self._group(group, size)
+            else:
+                for members, size in groups.add(entry, path):
+                    yield self._group(members, size)
+        for members, size in groups.close():
+            yield self._group(members, size)
 
-    def _group(self, members: list[Entry], size: int) -> _Group | _Made:
+    def _group(self, members: list[Entry], size: int) -> Group | Made:
         if self._memory is None:
-            return _Group(members, None, size)
-        key = _key(members)
+            return Group(members, None, size)
+        key = key_of(members)
         known = None if key is None else self._memory.recall(key)
         made = None if known is None else _recalled(members, known, key)
-        return made or _Group(members, key, size)
+        return made or Group(members, key, size)
 
-    def _large(self, entry: Entry, path: bytes) -> Iterator[_Step]:
+    def _large(self, entry: Entry, path: bytes) -> Iterator[Step]:
         """A large file: its records, then its pieces; only hashing the whole is done here."""
         first = self._group([entry], 0)
-        if isinstance(first, _Made):
+        if isinstance(first, Made):
             yield first
             return
         fd = -1
         try:
             if entry.content is None:
                 fd = self._source.open(entry)
-                before = _regular(fd)
+                before = regular(fd)
         except OSError as error:
             if fd >= 0:
                 platform.close(fd)
-            yield _Made([], [], [_unreadable(entry, error)])
+            yield Made([], [], [unreadable(entry, error)])
             return
         try:
             size = entry.size if fd < 0 else before.st_size
             read = partial(os.read, fd) if entry.content is None else BytesIO(entry.content).read
             reader = _Exactly(read, size)
-            yield _Piece(tar.header(entry, size), path)
+            yield Piece(tar.header(entry, size), path)
             held = b""
             for piece in pieces(reader.read, self._rules):
                 if held:
-                    yield _Piece(held, path)
+                    yield Piece(held, path)
                 held = piece
             if held:
-                yield _Piece(held + tar.padding(size), path)
+                yield Piece(held + tar.padding(size), path)
             faults = []
             if reader.finding is not None:
                 faults.append(Fault(entry.path, "cut_short", reader.finding))
-            elif fd >= 0 and _face(os.fstat(fd)) != _face(before):
+            elif fd >= 0 and face(os.fstat(fd)) != face(before):
                 faults.append(Fault(entry.path, "changed", CHANGED))
         finally:
             if fd >= 0:
                 platform.close(fd)
         key = None if faults or size != entry.size else first.key
-        yield _Made([], [Packed(entry.path, size, reader.sha256.hexdigest())], faults, key)
-
-    # Working, in any thread.
-
-    def _extent(self, raw: bytes, path: bytes) -> Extent:
-        made = make_extent(raw, path, self._have)
-        if self._prove and made.piece is not None:
-            check(made.piece, made, self._prove)
-        return made
-
-    def _work(self, batch: Sequence[_Step]) -> list[_Made]:
-        return [self._make(step) for step in batch]
-
-    def _pack_groups(self, groups: list[list[_Fields]]) -> list[_Told]:
-        """What a helper does."""
-        told: list[_Told] = []
-        for members in groups:
-            entries = [Entry(path, _KINDS[kind], *rest) for path, kind, *rest in members]
-            made = self._make(_Group(entries, b"", 0))
-            faults = pickle.dumps(made.faults) if made.faults else b""
-            plain = [tuple(one) for one in made.extents], [tuple(one) for one in made.files]
-            told.append((*plain, faults, made.key is not None))
-        return told
-
-    def _make(self, step: _Step) -> _Made:
-        if isinstance(step, _Piece):
-            return _Made([self._extent(step.raw, step.path)], [], [], more=True)
-        if isinstance(step, _Made):
-            return step
-        parts: list[bytes] = []
-        files: list[Packed] = []
-        faults: list[Fault] = []
-        key = step.key
-        for entry in step.members:
-            if entry.kind is not Kind.FILE:
-                parts.append(tar.header(entry, 0))
-                continue
-            try:
-                data, fault = _read(self._source, entry)
-            except OSError as error:
-                faults.append(_unreadable(entry, error))
-                continue
-            if fault is not None:
-                faults.append(fault)
-            size = len(data)
-            if size != entry.size:
-                key = None
-            parts += (tar.header(entry, size), data, bytes(-size % BLOCK))
-            files.append(Packed(entry.path, size, hashlib.sha256(data).hexdigest()))
-        if not parts:
-            return _Made([], [], faults)
-        blob, path = b"".join(parts), wire(step.members[0].path)
-        # A file that grew since it was listed may make more than one extent can hold.
-        most = max(self._rules.cap, self._rules.piece_most)
-        cut = [blob[start : start + most] for start in range(0, len(blob), most)]
-        extents = [self._extent(part, path) for part in cut]
-        return _Made(extents, files, faults, None if faults else key)
+        yield Made([], [Packed(entry.path, size, reader.sha256.hexdigest())], faults, key)
 
 
 TOO_FAR = say("its path is longer or deeper than a snapshot can hold")
-CHANGED = say("it changed while it was read and was packed as it was read")
-GROWN = say("it grew while it was read and was cut")
 
 
-def _key(members: list[Entry]) -> bytes | None:
-    """A name for entries as they are now; none if one of them is always read."""
-    facts = [b"muniment group 2"]
-    for path, kind, mode, mtime_ns, size, target, stamp, *_ in members:
-        if kind is not Kind.FILE:
-            facts.append(b"%b\0%b %d %d\0%b\0" % (wire(path), kind.encode(), mode, mtime_ns, wire(target)))
-        elif stamp:
-            # No path holds a zero byte, and every other field says where it ends.
-            facts.append(b"%b\0%d %d %d %d\0%b" % (wire(path), mode, mtime_ns, size, len(stamp), stamp))
-        else:
-            return None
-    return hashlib.sha256(b"\n".join(facts)).digest()
-
-
-def _require_later(before: bytes, path: bytes) -> None:
-    if path <= before:
-        raise Unsorted(f"{os.fsdecode(path)!r} does not come after {os.fsdecode(before)!r}")
-
-
-def _recalled(members: list[Entry], known: Known, key: bytes | None) -> _Made | None:
+def _recalled(members: list[Entry], known: Known, key: bytes | None) -> Made | None:
     """What a memory gives back; none if it can not be that of these entries."""
     files = [entry for entry in members if entry.kind is Kind.FILE]
     if len(files) != len(known.files):
         return None
     path = wire(members[0].path)
-    return _Made(
+    return Made(
         [Extent(*extent, path, None) for extent in known.extents],
         [Packed(entry[0], entry[4], digest) for entry, digest in zip(files, known.files, strict=True)],
         [],
         key,
         members=len(members),
     )
-
-
-def _read(source: Source, entry: Entry) -> tuple[bytes, Fault | None]:
-    """A small file's bytes, and what they are not: those of one moment, or all of it."""
-    if entry.content is not None:
-        return entry.content, None
-    fd = source.open(entry)
-    try:
-        data = _to_end(fd, entry.size)
-        after = _regular(fd)
-        if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
-            return data, None  # as the plan saw it, so also while it was read
-        for _ in range(TRIES):
-            before = os.fstat(fd)
-            os.lseek(fd, 0, os.SEEK_SET)
-            if before.st_size > GROWN_MOST:
-                return os.read(fd, GROWN_MOST), Fault(entry.path, "cut_short", GROWN)
-            data = _to_end(fd, before.st_size)
-            if _face(os.fstat(fd)) == _face(before) and len(data) == before.st_size:
-                return data, None
-        return data, Fault(entry.path, "changed", CHANGED)
-    finally:
-        platform.close(fd)
-
-
-def _to_end(fd: int, size: int) -> bytes:
-    """All bytes from here on; `size` is a guess.  A file that grows without end is cut at a cap."""
-    data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    parts, have = [data], len(data)
-    while data and have <= size + BATCH:
-        data = os.read(fd, BATCH)
-        parts.append(data)
-        have += len(data)
-    return b"".join(parts)
-
-
-def _regular(fd: int) -> os.stat_result:
-    """What `fstat` says, if it is still a file: a pipe may have been put in its place."""
-    fact = os.fstat(fd)
-    if not stat.S_ISREG(fact.st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return fact
-
-
-def _face(fact: os.stat_result) -> tuple[int, int, int]:
-    return fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns
-
-
-def _unreadable(entry: Entry, error: OSError) -> Fault:
-    return Fault(entry.path, "left_out", say("it could not be read: {error}", error=system_reason(error)))
 
 
 class _Exactly:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
+from typing import Any
 from zlib import crc32
 
 from muniment.bundle import tar
@@ -33,6 +34,10 @@ from muniment.bundle.tar import wire
 ENDS_IN = 4
 """Of the places where a stretch may end, one in so many ends one: many short ones cost as much time as
 their entries, and in a long one more entries stand beside one that changed."""
+
+
+FRESH_MOST = 2 << 20
+"""Raw bytes of a stretch that is handed over as a whole."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +84,23 @@ class Kept:
         )
 
 
-Planned = Entry | Told | End | Kept
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A stretch of which nothing can be known: it is planned where it is packed; `size` counts the raw
+    bytes of its files."""
+
+    first: bytes
+    key: bytes
+    run: Sequence[Segment]
+    size: int
+
+    @property
+    def last(self) -> bytes:
+        """The path of its last entry."""
+        return self.run[-1].last
+
+
+Planned = Entry | Told | End | Kept | Fresh
 
 
 def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memory) -> Iterator[Planned]:
@@ -91,7 +112,7 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
         if isinstance(item, Segment) and not loose:
             run.append(item)
             if _ends(item, rules):
-                yield from _stretch(run, seed, memory, False)
+                yield from _stretch(run, seed, rules, memory, False)
                 run = []
             continue
         if isinstance(item, Segment):
@@ -111,10 +132,12 @@ def in_stretches(items: Iterable[Entry | Segment], rules: CutRules, memory: Memo
     if loose:
         yield End(True)
     if run:
-        yield from _stretch(run, seed, memory, True)
+        yield from _stretch(run, seed, rules, memory, True)
 
 
-def _stretch(run: list[Segment], seed: bytes, memory: Memory, last: bool) -> Iterator[Planned]:
+def _stretch(
+    run: list[Segment], seed: bytes, rules: CutRules, memory: Memory, last: bool
+) -> Iterator[Planned]:
     first = run[0].first
     state = hashlib.sha256(seed)
     for segment in run:
@@ -125,6 +148,11 @@ def _stretch(run: list[Segment], seed: bytes, memory: Memory, last: bool) -> Ite
     if kept:
         yield kept
         return
+    if memory.blank:
+        sizes = [size for segment in run for _, size in segment.part.files()]
+        if max(sizes, default=0) <= rules.large and sum(sizes) <= FRESH_MOST:
+            yield Fresh(first, key, run, sum(sizes))
+            return
     yield Told(first, key)
     yield from one_by_one(run)
     yield End(last)
@@ -159,6 +187,59 @@ def _ends(segment: Segment, rules: CutRules) -> bool:
 
 
 @dataclass(slots=True)
+class Sheet:
+    """What a stretch gives, taken down as it comes."""
+
+    notes: list[Note] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+    cuts: list[int] = field(default_factory=list)
+    _done: tuple[int, int] = (0, 0)
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        return len(self.digests)
+
+    def file(self, packed: Packed, cut: bool) -> None:
+        """A file, and whether the manifest's text is cut after it."""
+        self.digests.append(packed.sha256)
+        if cut:
+            self.cuts.append(len(self.digests))
+
+    def extent(self, extent: Extent) -> None:
+        """An extent."""
+        self.rows.append(NOTE.pack(extent.id, extent.length, extent.crc))
+
+    def group(self, key: bytes | None, members: int) -> None:
+        """A group or a large file is complete; without a key it is not to be believed."""
+        extents, files = self._done
+        self._done = len(self.rows), len(self.digests)
+        note = Note(key or NOBODY, members, len(self.rows) - extents, len(self.digests) - files)
+        self.notes.append(note)
+
+    def tell(self, memory: Memory, first: bytes, key: bytes) -> None:
+        """Tell a memory of the stretch, which begins at that path and has that key."""
+        if all(note.key == NOBODY for note in self.notes):
+            return
+        whole = all(note.key != NOBODY for note in self.notes)
+        digests = bytes.fromhex("".join(self.digests))
+        memory.learn(
+            first, key if whole else b"", Stretch(self.notes, b"".join(self.rows), digests, self.cuts)
+        )
+
+    def plain(self) -> tuple[object, ...]:
+        """As a plain value, to be sent."""
+        return [tuple(note) for note in self.notes], self.rows, self.digests, self.cuts
+
+    @classmethod
+    def of(cls, plain: tuple[Any, ...]) -> Sheet:
+        """What was sent."""
+        notes, *rest = plain
+        return cls([Note(*note) for note in notes], *rest)
+
+
+@dataclass(slots=True)
 class Recorder:
     """Takes down what the stretches give that are packed anew, and tells the memory.
 
@@ -167,45 +248,14 @@ class Recorder:
 
     memory: Memory
     planned: deque[Told] = field(default_factory=deque)
-    _begun: bool = False
-    _notes: list[Note] = field(default_factory=list)
-    _rows: list[bytes] = field(default_factory=list)
-    _digests: list[str] = field(default_factory=list)
-    _cuts: list[int] = field(default_factory=list)
-    _done: tuple[int, int] = (0, 0)
+    sheet: Sheet | None = None
 
     def before(self, number: int) -> None:
         """Before the thing made of that step is looked at."""
         while self.planned and self.planned[0].end is not None and self.planned[0].end <= number:
             told = self.planned.popleft()
-            if self._begun:
-                self._tell(told)
-                self._begun = False
-        if not self._begun and self.planned and self.planned[0].begin <= number:
-            self._begun, self._done = True, (0, 0)
-            self._notes, self._rows, self._digests, self._cuts = [], [], [], []
-
-    def file(self, packed: Packed, cut: bool) -> None:
-        """A file, and whether the manifest's text is cut after it."""
-        self._digests.append(packed.sha256)
-        if cut:
-            self._cuts.append(len(self._digests))
-
-    def extent(self, extent: Extent) -> None:
-        """An extent."""
-        self._rows.append(NOTE.pack(extent.id, extent.length, extent.crc))
-
-    def group(self, key: bytes | None, members: int) -> None:
-        """A group or a large file is complete; without a key it is not to be believed."""
-        extents, files = self._done
-        self._done = len(self._rows), len(self._digests)
-        note = Note(key or NOBODY, members, len(self._rows) - extents, len(self._digests) - files)
-        self._notes.append(note)
-
-    def _tell(self, told: Told) -> None:
-        if all(note.key == NOBODY for note in self._notes):
-            return
-        whole = all(note.key != NOBODY for note in self._notes)
-        digests = bytes.fromhex("".join(self._digests))
-        stretch = Stretch(self._notes, b"".join(self._rows), digests, self._cuts)
-        self.memory.learn(told.first, told.key if whole else b"", stretch)
+            if self.sheet:
+                self.sheet.tell(self.memory, told.first, told.key)
+                self.sheet = None
+        if not self.sheet and self.planned and self.planned[0].begin <= number:
+            self.sheet = Sheet()
