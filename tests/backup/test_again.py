@@ -31,10 +31,10 @@ def files_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     found: set[str] = set()
     honest = Tree.open
 
-    def counting(self: Tree, entry: Entry) -> int:
+    def counting(self: Tree, entry: Entry, origin: str) -> int:
         if "/.muniment/" not in entry.path:
             found.add(entry.path.removeprefix("files/workspace/"))
-        return honest(self, entry)
+        return honest(self, entry, origin)
 
     with monkeypatch.context() as patch:
         patch.setattr(Tree, "open", counting)

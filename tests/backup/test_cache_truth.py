@@ -88,12 +88,12 @@ class Machine(RuleBasedStateMachine):
         self.meddle: dict[str, bytes] = {}
         opening = Tree.open
 
-        def opened(tree: Tree, entry: Entry) -> int:
+        def opened(tree: Tree, entry: Entry, origin: str) -> int:
             """Somebody writes after the file was looked at and before it is read."""
             name = entry.path.removeprefix("files/workspace/")
             if name in self.meddle:
                 forge(self.world.workspace / name, self.meddle.pop(name))
-            return opening(tree, entry)
+            return opening(tree, entry, origin)
 
         patch.setattr(Tree, "open", opened)
         self.world = World(self.beside / "world", workspace=self.place / "workspace")

@@ -285,10 +285,10 @@ def test_a_file_that_can_not_be_read_makes_the_snapshot_partial(
     world.write("locked/file", "secret")
     honest = Tree.open
 
-    def refusing(self: Tree, entry: Entry) -> int:
+    def refusing(self: Tree, entry: Entry, origin: str) -> int:
         if entry.path.endswith("locked/file"):
             raise PermissionError(13, "Permission denied")
-        return honest(self, entry)
+        return honest(self, entry, origin)
 
     monkeypatch.setattr(Tree, "open", refusing)
     receipt = world.snapshot()
@@ -310,10 +310,10 @@ def test_a_small_file_that_grows_large_while_it_is_packed(
     content = os.urandom(5 << 20)
     honest = Tree.open
 
-    def growing(self: Tree, entry: Entry) -> int:
+    def growing(self: Tree, entry: Entry, origin: str) -> int:
         if entry.path.endswith("grows.log"):
             path.write_bytes(content)
-        return honest(self, entry)
+        return honest(self, entry, origin)
 
     monkeypatch.setattr(Tree, "open", growing)
     receipt = world.snapshot()

@@ -246,7 +246,7 @@ class Content:
         key, _, rel = entry.origin.partition("\0")
         root, tree = self._trees[key]
         if entry.path not in self._databases:
-            return tree.open(entry._replace(origin=rel))
+            return tree.open(entry, rel)
         with self._lock:
             copy = self._copies.pop(entry.path, None)
         if copy is None:

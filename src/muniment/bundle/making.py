@@ -226,9 +226,8 @@ def _read(source: Source, entry: Entry) -> tuple[bytes, Fault | None]:
         return entry.content, None
     fd = source.open(entry)
     try:
-        data = _to_end(fd, entry.size)
-        after = regular(fd)
-        if after.st_size == entry.size == len(data) and after.st_mtime_ns == entry.mtime_ns:
+        data, after = os.read(fd, entry.size + 1), regular(fd)
+        if len(data) == entry.size == after.st_size and after.st_mtime_ns == entry.mtime_ns:
             return data, None  # as the plan saw it, so also while it was read
         for _ in range(TRIES):
             before = os.fstat(fd)

@@ -112,13 +112,9 @@ class Text:
 
     def more(self, files: Iterable[tuple[str, int, str]]) -> list[str]:
         """Rows that go on after others, of path, size and digest."""
-        total = self.size
-        rows = []
-        for path, size, digest in files:
-            total += size
-            rows.append(LEAD + row_of(path, size, digest))
-        self.count(len(rows), total - self.size)
-        return rows
+        listed = list(files)
+        self.count(len(listed), sum([size for _, size, _ in listed]))
+        return [LEAD + row_of(path, size, digest) for path, size, digest in listed]
 
     def count(self, files: int, size: int) -> None:
         """So many files and bytes more, whose rows were written elsewhere."""

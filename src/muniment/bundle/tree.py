@@ -32,11 +32,14 @@ class Chain:
         self._root = root
         self._names: list[str] = []
         self._fds: list[int] = []
+        self._place: str | None = None  # the folder that `at` gave last
+        self._here = -1
 
     def folder(self, names: list[str]) -> int:
         """The descriptor of the folder of those names; raises `OSError`."""
         if names == self._names:
             return self._fds[-1] if self._fds else self._root
+        self._place = None
         same = 0
         for old, new in zip(self._names, names, strict=False):
             if old != new:
@@ -49,6 +52,13 @@ class Chain:
             self._names.append(name)
         return self._fds[-1] if self._fds else self._root
 
+    def at(self, place: str) -> int:
+        """The same by a path without a `/` at its end; most are asked for again and again."""
+        if place != self._place:
+            self._here = self.folder(place.split("/") if place else [])
+            self._place = place
+        return self._here
+
     def _cut(self, length: int) -> None:
         while len(self._fds) > length:
             platform.close(self._fds.pop())
@@ -56,6 +66,7 @@ class Chain:
 
     def close(self) -> None:
         """Close what is open."""
+        self._place = None
         self._cut(0)
 
 
@@ -73,15 +84,16 @@ class Tree:
         self._chains: list[Chain] = []
         self._lock = threading.Lock()
 
-    def open(self, entry: Entry) -> int:
-        """Open a file for reading; raises `OSError`, also for what is no regular file any more."""
-        *folders, name = entry.origin.split("/")
-        chain = getattr(self._mine, "chain", None)
+    def open(self, entry: Entry, origin: str = "") -> int:
+        """Open a file for reading, at `origin` if that is not the entry's own; raises `OSError`, also for
+        what is no regular file any more."""
+        folder, _, name = (origin or entry.origin).rpartition("/")
+        chain: Chain | None = getattr(self._mine, "chain", None)
         if chain is None:
             chain = self._mine.chain = Chain(self._root)
             with self._lock:
                 self._chains.append(chain)
-        return os.open(name, READ, dir_fd=chain.folder(folders))
+        return os.open(name, READ, dir_fd=chain.at(folder))
 
     def close(self) -> None:
         """Close every folder that is still open."""
