@@ -194,7 +194,8 @@ class Cache:
         rows = self._base.execute("SELECT checked, place FROM stretches ORDER BY checked, place")
         row = rows.fetchone()
         while left > 0 and (row or open_):
-            if row and not (open_ and isinstance(row[0], int) and open_[0][0] < row[0]):
+            # Nothing in it was read before what is open: of those read at one time the places decide.
+            if row and not (open_ and isinstance(row[0], int) and open_[0][0] <= row[0]):
                 place = row[1]
                 for key, size, when in self._sizes(place):
                     heappush(open_, (when, place, key, size))
