@@ -112,6 +112,20 @@ def test_help_loads_neither_rich_nor_any_command(tmp_path: Path) -> None:
     assert process([sys.executable, "-c", watch], tmp_path).stderr == b"[]\n"
 
 
+def test_settings_are_known_without_the_rooms(tmp_path: Path) -> None:
+    """Every command reads the settings of all rooms, and few need more of most rooms."""
+    watch = (
+        "import sys\n"
+        "sys.argv = ['muniment', 'settings', '--json']\n"
+        "from muniment.__main__ import main\n"
+        "main()\n"
+        "rooms = [f'muniment.{one}.model' for one in ('archive', 'job', 'handoff', 'backup')]\n"
+        "rooms += ['muniment.job.tool_run', 'muniment.vault.store']\n"
+        "print([name for name in rooms if name in sys.modules], file=sys.stderr)\n"
+    )
+    assert process([sys.executable, "-c", watch], tmp_path).stderr == b"[]\n"
+
+
 def test_a_reader_that_leaves_is_no_error_to_talk_about(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*TESTED, "flood"],

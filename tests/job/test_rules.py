@@ -11,8 +11,9 @@ from tests.job.registries import awaiting, template
 from muniment.digest import Digest, sha256
 from muniment.errors import MunimentError
 from muniment.job.errors import Frozen, NotConfirmed, PhaseRefused, SubmissionOpen, WitnessTooWeak
+from muniment.job.image_name import image_tag_of
 from muniment.job.model import DocumentGap, Phase, Registry, Status
-from muniment.job.plan import image_tag_of, plan_digest, plan_of
+from muniment.job.plan import plan_digest, plan_of
 from muniment.job.reader import from_json
 from muniment.job.rules import Confirmation, Facts, Standing, findings, judge, moved
 

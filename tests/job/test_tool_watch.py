@@ -11,9 +11,10 @@ from muniment.disk.root import Root
 from muniment.job.container_argv import Caller, Mount, Order
 from muniment.job.container_proc import Kernel
 from muniment.job.container_runtime import ContainerRuntime
+from muniment.job.containers import LIMITS
 from muniment.job.docker import DOCKER
 from muniment.job.launching import Done
-from muniment.job.tool_run import LIMITS, Proof, RunOutcome
+from muniment.job.tool_run import Proof, RunOutcome
 from muniment.job.tool_watch import Watch
 
 IMAGE = "sha256:" + "a" * 64

@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from muniment.job import settings as known
 from muniment.job.container_argv import Caller
 from muniment.job.container_proc import Kernel
 from muniment.job.container_runtime import ContainerRuntime
 from muniment.job.docker import DOCKER
 from muniment.job.errors import BadTool, ImageWithoutRegistry
+from muniment.job.image_name import image_tag_of, names_registry
 from muniment.job.launching import Launcher, SystemLauncher
-from muniment.job.plan import image_tag_of, names_registry
 from muniment.job.podman import PODMAN
-from muniment.job.tool_run import LIMITS, Engine, Limits
+from muniment.job.tool_run import Engine, Limits
 from muniment.message import say
 from muniment.path import printable
 
@@ -58,6 +59,17 @@ def runtimes_of(
         engine: ContainerRuntime(dialect, programs.get(engine) or (engine.value,), launcher, this_caller)
         for engine, dialect in dialects.items()
     }
+
+
+LIMITS = Limits(
+    memory_bytes=known.MEMORY.default,
+    cpus=known.CPUS.default,
+    pids=known.PROCESSES.default,
+    file_size_bytes=known.FILE_SIZE.default,
+    deadline_s=known.SECONDS.default,
+    output_bytes=known.OUTPUT_BYTES.default,
+)
+"""What a run may use where nobody has set anything else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from muniment.job.errors import (
     WitnessTooWeak,
 )
 from muniment.job.finding import Finding, Place, Rule, shown
+from muniment.job.image_name import image_tag_of
 from muniment.job.model import BoundBy, DocumentGap, Downstream, Phase, Registry, Status
-from muniment.job.plan import image_tag_of, plan_digest
+from muniment.job.plan import plan_digest
 from muniment.job.tool_run import ToolRun
 from muniment.message import Message, say
 

@@ -26,9 +26,10 @@ from muniment.job.errors import (
     SubmissionUnknown,
 )
 from muniment.job.history import INTENT, INTENT_CLOSED, POLLED
+from muniment.job.image_name import image_tag_of
 from muniment.job.model import DocumentGap, Downstream, Phase, Registry, Status, Tool
 from muniment.job.outputs import measure_pieces, table_of
-from muniment.job.plan import image_tag_of, plan_digest, plan_of
+from muniment.job.plan import plan_digest, plan_of
 from muniment.job.planning import kept_document, require_inputs
 from muniment.job.rules import Standing
 from muniment.job.store import Opened, refusal

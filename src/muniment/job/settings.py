@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from muniment.job.plan import image_tag_of, names_registry
-from muniment.job.tool_run import LIMITS
+from muniment.job.image_name import image_tag_of, names_registry
 from muniment.message import say
 from muniment.settings import Setting, choice, integer, text, words
 
@@ -124,42 +123,42 @@ AUTH_FILE: Setting[str] = Setting(
 )
 MEMORY: Setting[int] = Setting(
     "job.tool_memory_bytes",
-    LIMITS.memory_bytes,
+    4 << 30,
     integer(6 << 20, 1 << 50),
     "The memory that the tool of a job may use, in bytes.",
     personal=True,
 )
 CPUS: Setting[int] = Setting(
     "job.tool_cpus",
-    LIMITS.cpus,
+    2,
     integer(1, 4096),
     "How many processors it may use; never more than there are.",
     personal=True,
 )
 PROCESSES: Setting[int] = Setting(
     "job.tool_processes",
-    LIMITS.pids,
+    512,
     integer(1, 1 << 20),
     "How many processes and threads it may have at once.",
     personal=True,
 )
 FILE_SIZE: Setting[int] = Setting(
     "job.tool_file_bytes",
-    LIMITS.file_size_bytes,
+    16 << 30,
     integer(1, 1 << 50),
     "How many bytes one file that it writes may have.",
     personal=True,
 )
 SECONDS: Setting[int] = Setting(
     "job.tool_seconds",
-    LIMITS.deadline_s,
+    6 * 3600,
     integer(1, 31 * 24 * 3600),
     "After how many seconds it is ended.",
     personal=True,
 )
 OUTPUT_BYTES: Setting[int] = Setting(
     "job.tool_output_bytes",
-    LIMITS.output_bytes,
+    64 << 30,
     integer(1, 1 << 50),
     "How many bytes its results and its logs may have in all.",
     personal=True,

@@ -12,8 +12,8 @@ from muniment.disk.errors import AlreadyThere, NotThere
 from muniment.disk.root import Root
 from muniment.disk.write import write_verified
 from muniment.job.errors import RegistryRefused, ToolCollision
+from muniment.job.image_name import image_tag_of
 from muniment.job.model import Tool
-from muniment.job.plan import image_tag_of
 from muniment.path import RelPath, printable
 
 _FOLDER = RelPath((".tools",))

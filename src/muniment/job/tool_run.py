@@ -165,18 +165,6 @@ class Limits:
     output_bytes: _Whole
 
 
-_GIB = 1 << 30
-LIMITS = Limits(
-    memory_bytes=4 * _GIB,
-    cpus=2,
-    pids=512,
-    file_size_bytes=16 * _GIB,
-    deadline_s=6 * 3600,
-    output_bytes=64 * _GIB,
-)
-"""What a run may use where nobody has set anything else."""
-
-
 @dataclass(frozen=True, slots=True)
 class NoNetwork:
     """How it was seen that the container has no network, and the interfaces it has."""

@@ -25,8 +25,8 @@ from muniment.job.export.facts import (
     hex_of,
     moment_of,
 )
+from muniment.job.image_name import names_registry
 from muniment.job.model import KNOWLEDGE_SOURCE, Artifact
-from muniment.job.plan import names_registry
 from muniment.job.tool_run import Image, RunOutcome
 
 METADATA = "ro-crate-metadata.json"

@@ -19,9 +19,9 @@ from muniment.errors import MunimentError
 from muniment.faces.cli.demo.stage import Stage
 from muniment.job.container_argv import OUTPUTS, Mount, Order
 from muniment.job.container_runtime import ContainerRuntime
-from muniment.job.containers import runtimes_of
+from muniment.job.containers import LIMITS, runtimes_of
 from muniment.job.launching import SystemLauncher
-from muniment.job.tool_run import LIMITS, Engine
+from muniment.job.tool_run import Engine
 from muniment.message import say
 
 IMAGE = "localhost/demo"
