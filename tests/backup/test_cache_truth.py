@@ -191,7 +191,10 @@ class Machine(RuleBasedStateMachine):
                 return
             fd = os.open(self.at(name), os.O_RDWR)
             self.mapped[name] = (mmap.mmap(fd, SIZE), fd)
-        self.mapped[name][0][at : at + 1] = bytes([97 + number])
+        mapping, fd = self.mapped[name]
+        if os.fstat(fd).st_size < SIZE:
+            return  # it was cut: who writes past the end of it is killed
+        mapping[at : at + 1] = bytes([97 + number])
 
     @rule(name=PLACES, number=FILLS)
     def write_while_it_is_packed(self, name: str, number: int) -> None:
