@@ -319,7 +319,11 @@ class Machine(RuleBasedStateMachine):
         if self.quiet:
             self.quiet -= 1
             return
-        meddled = set(self.meddle)
+        # Who writes to a file by one of its names does so by all of them, also when they have been packed.
+        written = {self.at(name).stat().st_ino for name in self.meddle if self.at(name).exists()}
+        meddled = {
+            name for name in NAMES if self.at(name).exists() and self.at(name).stat().st_ino in written
+        }
         receipt = self.world.snapshot()
         self.taken.append((self.world.vault, receipt.snapshot.id))
         self.meddle.clear()
